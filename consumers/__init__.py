@@ -1,0 +1,1 @@
+"""Kafka in and out: topics into the log, decisions and dead letters out of it."""

@@ -1,0 +1,85 @@
+"""Run one consumer or one publisher as a process of its own: ``python -m consumers [publish]``.
+
+``ledger consume`` and ``ledger publish`` do the same with more to say; this is what a container or
+a test starts when it wants nothing else. The database is LEDGER_DATABASE_URL, the rest
+``consumers.settings``. The first SIGTERM or SIGINT asks it to finish what it is doing and leave;
+the second ends it at once. It exits with 0 when asked to, and with 1 when it could not go on.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+import structlog
+from pydantic import ValidationError
+
+from consumers import feed
+from consumers.settings import Settings
+from consumers.totals import Totals
+from ledger.errors import LedgerError, SetupProblem
+
+log = structlog.get_logger()
+
+
+def main(arguments: list[str]) -> int:
+    """Run until asked to stop."""
+    _log_as_json()
+    try:
+        asyncio.run(_run(arguments))
+    except LedgerError as error:
+        log.error("stopped", error=str(error), kind=type(error).__name__)  # noqa: TRY400 - said by name
+        return 1
+    except Exception:
+        log.exception("stopped by a mistake of ours")
+        return 1
+    return 0
+
+
+async def _run(arguments: list[str]) -> None:
+    try:
+        settings = Settings()
+        database_url = os.environ["LEDGER_DATABASE_URL"]
+    except ValidationError as error:
+        raise SetupProblem(f"settings: {error}") from error
+    except KeyError as error:
+        raise SetupProblem("LEDGER_DATABASE_URL: it is not set") from error
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    if arguments not in ([], ["consume"]):
+        raise SetupProblem(f"{' '.join(arguments)}: say consume or publish")
+    totals = Totals()
+    try:
+        await feed.run(settings, database_url, stop=stop, totals=totals)
+    finally:
+        log.info("totals", **totals.numbers())
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def ask(number: signal.Signals) -> None:
+        stop.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)
+
+
+def _log_as_json() -> None:
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

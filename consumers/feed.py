@@ -1,0 +1,757 @@
+"""The poll loop: from Kafka into the log, each record once, whatever dies in between.
+
+One process is one member of the consumer group, with one connection to the log. The group shares
+partitions out; everything else is the database's word. Taking a partition over opens an epoch
+there, the newest receipt says where to read on, and the last record that was taken must still be
+in Kafka (``consumers.custody``). A batch goes in with its receipt in one transaction, and while
+Postgres works on it the next one is fetched and judged.
+
+What can go wrong, and what follows:
+
+* Postgres is away: everything read and not committed is forgotten, the partitions are taken over
+  anew when it is back. Kafka keeps what we forget.
+* Somebody newer owns a partition: it is let go at once. Should the group still hold it to be ours
+  a while later, it is taken back; the database never lets two write.
+* Going on would hide a loss (``custody.beginning``, a fleet's events by another partition, a
+  record that cannot be read): the partition halts, an incident is recorded, a person resumes it.
+* The client is stuck: it is replaced. A second time without a record in between ends the process,
+  for a supervisor to start another.
+
+Two habits of aiokafka shape the code. Whatever its ``getmany`` raises, it may by then have dropped
+records it had already decoded, so after an exception every partition is told again where to read.
+And it says nothing of topic ids or leader epochs, so a partition that has been quiet must show its
+last record again before more is taken from it. A topic that is deleted, made again and filled
+past the old place within those seconds is not noticed.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.errors import (
+    CorruptRecordException,
+    IllegalStateError,
+    KafkaError,
+    OffsetOutOfRangeError,
+)
+
+from consumers import clients, subscription
+from consumers.custody import Custody, GoOn, Proof, Prove, Refuse, beginning, disproved, proof_of
+from consumers.judging import judge
+from consumers.settings import Settings
+from consumers.topic import Topic
+from consumers.totals import Totals
+from ledger.errors import KafkaUnavailable, LogUnavailable, StaleEpoch, WrongPosition
+from ledger.log.door import Door
+from ledger.log.intake import Taken
+from ledger.log.messages import Message
+from ledger.log.receipts import HaltReason, PartitionMoved, Receipt
+from ledger.units import FleetName, Offset
+
+log = structlog.get_logger()
+
+OnBatch = Callable[[Taken], None]
+
+POLL_MS: Final = 200
+"""How long one request for records waits; it returns at once when there are some."""
+
+TURN_SECONDS: Final = 0.25
+"""The longest the loop sleeps: whatever is due is done about that much late."""
+
+QUIET_SECONDS: Final = 15.0
+"""After so long without a record a partition shows its last one again."""
+
+HALTED_SECONDS: Final = 2.0
+"""How often a halted partition looks whether a person has resumed it."""
+
+RETAKE_SECONDS: Final = 5.0
+"""A partition that somebody newer took is asked for again after that, if the group still says that
+it is ours: the newer one may have been a process that did not know yet that it had lost it."""
+
+LOOKUP_SECONDS: Final = 5.0
+"""How long Kafka may take to say where partitions begin and end; then the others have their turn."""
+
+DOUBT_SECONDS: Final = 1.0
+"""Before a partition is halted, Kafka is asked once more: a broker that has just become leader may
+not know yet how far its partition reaches."""
+
+COMMIT_SECONDS: Final = 5.0
+"""How often Kafka is told how far we are. It is of use to those who watch the lag, not to us."""
+
+CAREFUL_TURNS: Final = 40
+"""How many times each partition is asked alone after a record could not be read."""
+
+LONGEST_PATIENCE: Final = 5.0
+"""Seconds between two attempts, at most."""
+
+_NOWHERE: Final = TopicPartition("", 0)
+"""Asked for where nothing may be read: an empty list would ask for everything."""
+
+
+class _ClientStuckError(Exception):
+    """The client makes no progress although there is something to read."""
+
+
+class Patience:
+    """How long to wait before the next attempt: longer each time, short again after a success."""
+
+    def __init__(self, *, first: float = 0.05, longest: float = LONGEST_PATIENCE) -> None:
+        self._first, self._longest = first, longest
+        self._next = first
+
+    async def wait(self, stop: asyncio.Event) -> None:
+        """Wait, unless ``stop`` is set meanwhile."""
+        seconds, self._next = self._next, min(self._next * 2, self._longest)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await stop.wait()
+
+    def reset(self) -> None:
+        """It worked."""
+        self._next = self._first
+
+
+async def run(
+    settings: Settings,
+    database_url: str,
+    *,
+    stop: asyncio.Event,
+    topics: Sequence[Topic] | None = None,
+    on_batch: OnBatch | None = None,
+    totals: Totals | None = None,
+) -> Totals:
+    """Feed the log until ``stop`` is set, then finish the batch in work and leave the group."""
+    if topics is None:
+        topics = subscription.topics(settings.kafka_topic_prefix)
+    totals = Totals() if totals is None else totals
+    patience = Patience()
+    feed = _Feed(settings, database_url, {t.name: t for t in topics}, stop, totals, on_batch)
+    stuck_after: int | None = None
+    try:
+        while not stop.is_set():
+            client = clients.group_consumer(settings)
+            before = feed.heard
+            try:
+                async with clients.running(client):
+                    await feed.consume(client)
+            except _ClientStuckError as error:
+                totals.stalled += 1
+                log.warning("client stuck", error=str(error))
+                if stuck_after == feed.heard:
+                    raise KafkaUnavailable(f"the client was replaced in vain: {error}") from error
+                stuck_after = feed.heard
+            except KafkaUnavailable as error:
+                totals.kafka_lost += 1
+                log.warning("kafka unavailable", error=str(error))
+                if feed.heard > before:
+                    patience.reset()
+                await patience.wait(stop)
+    finally:
+        await feed.close()
+    return totals
+
+
+class _Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is untyped
+    """Notes what the group assigns. Whoever reads the notes acts on them; a callback cannot fail."""
+
+    def __init__(self, client: AIOKafkaConsumer) -> None:
+        self._client = client
+        self.generation = 0
+        self.partitions: frozenset[TopicPartition] = frozenset()
+
+    def on_partitions_revoked(self, _revoked: object) -> None:
+        self.generation += 1
+        self.partitions = frozenset()
+
+    def on_partitions_assigned(self, assigned: frozenset[TopicPartition]) -> None:
+        self.generation += 1
+        self.partitions = frozenset(assigned)
+        self._client.pause(*assigned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Judged records of one partition, ready for the log."""
+
+    custody: Custody
+    messages: list[Message]
+    last: Proof
+    timestamp: int
+    after: Offset | None
+    next: Offset
+
+
+class _Feed:
+    """What the loop knows. Nothing of it is needed after a crash."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database_url: str,
+        topics: dict[str, Topic],
+        stop: asyncio.Event,
+        totals: Totals,
+        on_batch: OnBatch | None,
+    ) -> None:
+        self._settings = settings
+        self._database_url = database_url
+        self._topics = topics
+        self._stop = stop
+        self._totals = totals
+        self._on_batch = on_batch
+        self._owner = f"{socket.gethostname()}/{os.getpid()}"
+        self._loop = asyncio.get_running_loop()
+        self._quiet = min(QUIET_SECONDS, settings.kafka_stall_seconds / 4)
+        self._patience = Patience()
+        self.heard = 0
+        """Records that Kafka gave us, proofs included."""
+
+        self._door: Door | None = None
+        self._writing: tuple[_Batch, asyncio.Task[Taken]] | None = None
+        self._decided: dict[FleetName, int] = {}
+        self._crowded: set[FleetName] = set()
+
+        self._client: AIOKafkaConsumer = None
+        self._assignment: _Assignment = _Assignment(None)
+        self._generation = 0
+        self._custody: dict[TopicPartition, Custody] = {}
+        self._unadopted: dict[TopicPartition, float] = {}
+        self._fetching: asyncio.Task[Any] | None = None
+        self._asked: dict[TopicPartition, int] = {}
+        self._careful = 0
+        self._committing: asyncio.Task[None] | None = None
+        self._uncommitted: dict[TopicPartition, Offset] = {}
+        self._due: dict[str, float] = {}
+
+    async def consume(self, client: AIOKafkaConsumer) -> None:
+        """Read with this client until told to stop, or until it is of no use any more."""
+        self._client = client
+        self._assignment = _Assignment(client)
+        self._generation = 0
+        client.subscribe(list(self._topics), listener=self._assignment)
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            while not self._stop.is_set():
+                try:
+                    await self._turn(stopped)
+                except LogUnavailable as error:
+                    await self._lose_log(error)
+            with suppress(LogUnavailable):
+                await self._settle()
+            await self._tell_broker()
+        finally:
+            stopped.cancel()
+            await self._lose_client()
+
+    async def close(self) -> None:
+        """Leave the log; what was not committed did not happen."""
+        door, self._door = self._door, None
+        if door is not None:
+            await door.close()
+
+    async def _turn(self, stopped: asyncio.Task[Any]) -> None:
+        if self._generation != self._assignment.generation:
+            self._reassign()
+        await self._adopt()
+        await self._look_around()
+        for at, records in (await self._fetched(stopped)).items():
+            custody = self._custody.get(at)
+            if custody is None or not records:
+                continue
+            if self._asked[at] != custody.seeks:
+                # Who told it meanwhile where to read cannot know whether these were read before.
+                self._seek(custody, custody.wanted)
+                continue
+            batch = await self._judged(custody, records)
+            if batch is None:
+                continue
+            await self._settle()
+            if self._custody.get(at) is custody and custody.state == "reading":
+                self._hand_in(batch)
+
+    def _reassign(self) -> None:
+        """Forget what was ours, and note what is."""
+        self._generation = self._assignment.generation
+        self._custody.clear()
+        self._unadopted = dict.fromkeys(self._assignment.partitions, 0.0)
+        if self._unadopted:
+            log.info("assigned", partitions=sorted(f"{t}/{p}" for t, p in self._unadopted))
+
+    async def _adopt(self) -> None:
+        """Take over what is assigned and not in our custody yet."""
+        now = self._loop.time()
+        due = sorted(at for at, when in self._unadopted.items() if when <= now)
+        if not due:
+            return
+        door = await self._ready_door()
+        for topic in sorted({at.topic for at in due}):
+            partitions = [at for at in due if at.topic == topic]
+            found = {at: await door.adopt(*at) for at in partitions}
+            ends = await self._ends(partitions)
+            for at, adopted in found.items():
+                if self._generation != self._assignment.generation:
+                    return
+                if ends is None:
+                    self._unadopted[at] = self._loop.time() + DOUBT_SECONDS
+                    continue
+                self._totals.adopted += 1
+                custody = Custody(
+                    at=at,
+                    topic=self._topics[at.topic],
+                    claim=adopted.claim,
+                    taken_to=None if adopted.receipt is None else adopted.receipt.next,
+                    proof=None,
+                    wanted=Offset(0),
+                    state="halted",
+                    gulp=self._settings.kafka_batch,
+                    heard=self._loop.time(),
+                )
+                if adopted.halt is not None:
+                    custody.look_again = self._loop.time() + HALTED_SECONDS
+                    log.warning(
+                        "halted",
+                        topic=at.topic,
+                        partition=at.partition,
+                        reason=adopted.halt.reason,
+                        detail=adopted.halt.detail,
+                    )
+                else:
+                    await self._begin(door, custody, adopted.receipt, ends[at])
+                self._custody[at] = custody
+                del self._unadopted[at]
+
+    async def _begin(
+        self,
+        door: Door,
+        custody: Custody,
+        receipt: Receipt | None,
+        ends: tuple[Offset, Offset],
+    ) -> None:
+        """Compare what the log took with what Kafka has, and go on, prove or halt."""
+        at = custody.at
+        begins = beginning(receipt, first=ends[0], end=ends[1])
+        if isinstance(begins, Refuse):
+            await asyncio.sleep(DOUBT_SECONDS)
+            again = await self._ends([at])
+            if again is not None:
+                begins = beginning(receipt, first=again[at][0], end=again[at][1])
+        match begins:
+            case Refuse(reason, detail):
+                await self._halt(door, custody, reason, detail)
+                return
+            case Prove(proof):
+                custody.state, custody.proof, offset = "proving", proof, proof.offset
+            case GoOn(offset, incident):
+                custody.state = "reading"
+                if incident is not None:
+                    kind, detail = incident
+                    number = -1 if receipt is None else receipt.number
+                    told = f"{kind}/{at.topic}/{at.partition}/{number}"
+                    if await door.report(custody.claim, kind, detail, id_=told):
+                        log.warning(kind, topic=at.topic, partition=at.partition, detail=detail)
+            case _:
+                assert_never(begins)
+        self._seek(custody, offset)
+        self._pause_or_resume(custody)
+        log.info(
+            "adopted",
+            topic=at.topic,
+            partition=at.partition,
+            offset=offset,
+            epoch=custody.claim.epoch,
+        )
+
+    async def _ends(
+        self, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, tuple[Offset, Offset]] | None:
+        """Where partitions of one topic begin and end; None where Kafka does not say just now."""
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                first = await self._client.beginning_offsets(partitions)
+                end = await self._client.end_offsets(partitions)
+        except (KafkaError, TimeoutError) as error:
+            log.warning("offsets unknown", topic=partitions[0].topic, error=repr(error))
+            return None
+        return {at: (first[at], end[at]) for at in partitions}
+
+    async def _fetched(
+        self, stopped: asyncio.Task[Any]
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Records, if there are any before something else is due."""
+        if self._fetching is None:
+            asked, gulp = self._whom_to_ask()
+            self._asked = {custody.at: custody.seeks for custody in asked}
+            self._fetching = asyncio.create_task(
+                self._client.getmany(
+                    *(self._asked or [_NOWHERE]), timeout_ms=POLL_MS, max_records=gulp
+                )
+            )
+        # During a rebalance the request waits for its end, however long that takes.
+        waiting: set[asyncio.Task[Any]] = {self._fetching, stopped}
+        if self._writing is not None:
+            waiting.add(self._writing[1])
+        await asyncio.wait(waiting, timeout=TURN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if self._writing is not None and self._writing[1].done():
+            await self._settle()
+        if not self._fetching.done():
+            return {}
+        fetching, self._fetching = self._fetching, None
+        try:
+            with clients.denials_named():
+                try:
+                    records: dict[TopicPartition, list[ConsumerRecord]] = fetching.result()
+                except OffsetOutOfRangeError as error:
+                    self._start_over(error.args[0])
+                    return {}
+                except (CorruptRecordException, ValueError) as error:
+                    await self._distrust(error)
+                    return {}
+        finally:
+            if self._careful and not fetching.cancelled() and fetching.exception() is None:
+                self._careful -= 1
+        return records
+
+    def _whom_to_ask(self) -> tuple[list[Custody], int]:
+        """Which partitions are asked for how many records."""
+        able = [c for c in self._custody.values() if c.state != "halted" and not c.held]
+        if self._careful and able:
+            alone = able[self._careful % len(able)]
+            return [alone], alone.gulp
+        for custody in able:
+            custody.gulp = self._settings.kafka_batch
+        return able, self._settings.kafka_batch
+
+    def _start_over(self, partitions: Sequence[TopicPartition]) -> None:
+        """What we want is not there any more, or not yet: compare anew with what is."""
+        for at in partitions:
+            log.warning("offset out of range", topic=at.topic, partition=at.partition)
+            self._release(at, after=0)
+        self._seek_all()
+
+    async def _distrust(self, error: CorruptRecordException | ValueError) -> None:
+        """Something could not be read: find out where, in smaller and smaller bites, and halt there."""
+        self._totals.unreadable += 1
+        log.warning("unreadable", error=repr(error), partitions=len(self._asked))
+        asked = [self._custody[at] for at in self._asked if at in self._custody]
+        self._seek_all()
+        self._careful = CAREFUL_TURNS * max(len(self._custody), 1)
+        if len(asked) != 1:
+            return
+        (custody,) = asked
+        if custody.gulp > 1:
+            custody.gulp = max(custody.gulp // 8, 1)
+            return
+        custody.failures += 1
+        # Once may have been the network; the same three times is the record.
+        if custody.failures < 3:
+            return
+        door = await self._ready_door()
+        await self._halt(
+            door, custody, "unreadable_record", f"nothing can be read at {custody.wanted}: {error}"
+        )
+
+    async def _judged(self, custody: Custody, records: list[ConsumerRecord]) -> _Batch | None:
+        """A batch for the log; None where the records were only the proof, or no proof at all."""
+        self.heard += len(records)
+        custody.heard, custody.failures = self._loop.time(), 0
+        last = records[-1]
+        custody.wanted = Offset(last.offset + 1)
+        if custody.state == "proving":
+            assert custody.proof is not None
+            contradiction = disproved(custody.proof, records[0])
+            if contradiction is not None:
+                await self._halt(
+                    await self._ready_door(), custody, "topic_recreated", contradiction
+                )
+                return None
+            self._totals.proven += 1
+            custody.state = "reading"
+            records = records[1:]
+        if not records:
+            return None
+        messages = await judge(custody.topic, custody.at.partition, records)
+        after, custody.taken_to = custody.taken_to, custody.wanted
+        return _Batch(custody, messages, proof_of(last), last.timestamp, after, custody.wanted)
+
+    def _hand_in(self, batch: _Batch) -> None:
+        """Let Postgres work on a batch while we go on."""
+        assert self._door is not None
+        assert self._writing is None
+        task = asyncio.create_task(
+            self._door.take(
+                batch.messages, batch.custody.claim, timestamp=batch.timestamp, after=batch.after
+            )
+        )
+        self._writing = (batch, task)
+
+    async def _settle(self) -> None:
+        """Wait for the batch in work, and account for it."""
+        if self._writing is None:
+            return
+        (batch, task), self._writing = self._writing, None
+        custody = batch.custody
+        try:
+            taken = await task
+        except PartitionMoved as moved:
+            if self._custody.get(custody.at) is custody:
+                await self._halt(await self._ready_door(), custody, "partition_moved", str(moved))
+            return
+        except StaleEpoch as error:
+            self._totals.fenced += 1
+            log.warning("fenced", error=str(error))
+            if self._custody.get(custody.at) is custody:
+                self._release(custody.at, after=RETAKE_SECONDS)
+            return
+        except WrongPosition as error:
+            log.warning("out of step", error=str(error))
+            if self._custody.get(custody.at) is custody:
+                self._release(custody.at, after=0)
+            return
+        self._patience.reset()
+        custody.proof = batch.last
+        self._totals.count(taken, len(batch.messages))
+        log.debug(
+            "taken",
+            topic=custody.at.topic,
+            partition=custody.at.partition,
+            offset=batch.next,
+            appended=taken.appended,
+            duplicates=taken.duplicates,
+            quarantined=taken.quarantined,
+            sizes=taken.sizes,
+        )
+        self._uncommitted[custody.at] = batch.next
+        if self._on_batch is not None:
+            self._on_batch(taken)
+        await self._hold_back(custody, taken)
+
+    async def _ready_door(self) -> Door:
+        """The way into the log, with nothing in work on it."""
+        await self._settle()
+        if self._door is None:
+            self._door = await Door.open(
+                self._database_url,
+                owner=self._owner,
+                create_fleets=self._settings.fleet_create == "auto",
+            )
+        return self._door
+
+    async def _lose_log(self, error: LogUnavailable) -> None:
+        """Forget everything that is not committed, and wait a little."""
+        self._totals.log_lost += 1
+        log.warning("log unavailable", error=str(error))
+        if self._writing is not None:
+            (_, task), self._writing = self._writing, None
+            task.cancel()
+            await asyncio.wait([task])
+        await self.close()
+        self._unadopted |= dict.fromkeys(self._custody, 0.0)
+        for custody in self._custody.values():
+            self._tell(self._client.pause, custody.at)
+        self._custody.clear()
+        self._crowded.clear()
+        self._decided.clear()
+        await self._patience.wait(self._stop)
+
+    async def _lose_client(self) -> None:
+        """Forget what the client was asked for."""
+        with suppress(LogUnavailable):
+            await self._settle()
+        for task in (self._fetching, self._committing):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        self._fetching = self._committing = None
+        self._custody.clear()
+        self._unadopted.clear()
+        self._uncommitted.clear()
+
+    async def _halt(self, door: Door, custody: Custody, reason: HaltReason, detail: str) -> None:
+        """Stop a partition until a person has looked."""
+        at = custody.at
+        try:
+            await door.halt(custody.claim, reason, detail)
+        except StaleEpoch as error:
+            self._totals.fenced += 1
+            log.warning("fenced", error=str(error))
+            self._release(at, after=RETAKE_SECONDS)
+            return
+        self._totals.halted += 1
+        custody.state = "halted"
+        custody.look_again = self._loop.time() + HALTED_SECONDS
+        self._pause_or_resume(custody)
+        log.error("halted", topic=at.topic, partition=at.partition, reason=reason, detail=detail)
+
+    def _release(self, at: TopicPartition, *, after: float) -> None:
+        """Let a partition go, and ask for it again ``after`` so many seconds if it is still ours."""
+        if self._custody.pop(at, None) is not None:
+            self._unadopted[at] = self._loop.time() + after
+            self._tell(self._client.pause, at)
+
+    def _seek(self, custody: Custody, offset: Offset) -> None:
+        """Say what is read next; what was asked for before is void."""
+        custody.wanted = offset
+        custody.seeks += 1
+        self._tell(self._client.seek, custody.at, offset)
+
+    def _seek_all(self) -> None:
+        for custody in self._custody.values():
+            if custody.state != "halted":
+                self._seek(custody, custody.wanted)
+
+    def _pause_or_resume(self, custody: Custody) -> None:
+        wait = custody.state == "halted" or custody.held
+        self._tell(self._client.pause if wait else self._client.resume, custody.at)
+
+    def _tell(self, command: Callable[..., None], *about: object) -> None:
+        """Tell the client, unless the group has just taken away what it is about."""
+        with suppress(IllegalStateError):
+            command(*about)
+
+    def _is_due(self, what: str, every: float) -> bool:
+        now = self._loop.time()
+        if self._due.get(what, 0) > now:
+            return False
+        self._due[what] = now + every
+        return True
+
+    async def _look_around(self) -> None:
+        """Look after halted, held, quiet and silent partitions."""
+        if self._is_due("look", TURN_SECONDS):
+            await self._look_for_resumed()
+            await self._let_go_on()
+            self._ask_the_quiet()
+            await self._look_for_stall()
+        if (
+            self._uncommitted
+            and self._committing is None
+            and self._is_due("commit", COMMIT_SECONDS)
+        ):
+            self._committing = asyncio.create_task(self._tell_broker())
+            self._committing.add_done_callback(self._committed)
+
+    async def _look_for_resumed(self) -> None:
+        now = self._loop.time()
+        for custody in list(self._custody.values()):
+            if custody.state == "halted" and custody.look_again <= now:
+                standing = await (await self._ready_door()).standing(*custody.at)
+                if standing is not None and standing.halted:
+                    custody.look_again = now + HALTED_SECONDS
+                else:
+                    log.info("resumed", topic=custody.at.topic, partition=custody.at.partition)
+                    self._release(custody.at, after=0)
+
+    async def _hold_back(self, custody: Custody, taken: Taken) -> None:
+        """Let partitions wait that feed a fleet whose decider is too far behind."""
+        custody.fleets |= taken.sizes.keys()
+        limit = self._settings.undecided_limit
+        if not limit:
+            return
+        # What is known of the deciders is old, and they never go back: a tail is at most that long.
+        long = [f for f, size in taken.sizes.items() if size - self._decided.get(f, 0) > limit]
+        if long and self._door is not None:
+            tails = await self._door.undecided(long)
+            for fleet, tail in tails.items():
+                self._decided[fleet] = taken.sizes[fleet] - tail
+                if tail > limit:
+                    self._crowded.add(fleet)
+        self._spread_out()
+
+    async def _let_go_on(self) -> None:
+        """Let partitions go on whose fleets are decided far enough."""
+        if self._crowded and self._is_due("tails", 2 * TURN_SECONDS):
+            tails = await (await self._ready_door()).undecided(self._crowded)
+            enough = self._settings.undecided_limit // 2
+            self._crowded = {fleet for fleet, tail in tails.items() if tail >= max(enough, 1)}
+            self._spread_out()
+
+    def _spread_out(self) -> None:
+        for custody in self._custody.values():
+            held = not custody.fleets.isdisjoint(self._crowded)
+            if held != custody.held:
+                custody.held, custody.heard = held, self._loop.time()
+                self._totals.held += held
+                self._pause_or_resume(custody)
+                log.info(
+                    "held" if held else "going on",
+                    topic=custody.at.topic,
+                    partition=custody.at.partition,
+                    fleets=sorted(custody.fleets & self._crowded),
+                )
+
+    def _ask_the_quiet(self) -> None:
+        """Let partitions that have been quiet show their last record again."""
+        oldest = self._loop.time() - self._quiet
+        for custody in self._custody.values():
+            if (
+                custody.state == "reading"
+                and not custody.held
+                and custody.heard < oldest
+                and custody.proof is not None
+            ):
+                custody.state = "proving"
+                self._seek(custody, custody.proof.offset)
+
+    async def _look_for_stall(self) -> None:
+        """Replace the client if a partition is silent although there is something to read."""
+        oldest = self._loop.time() - self._settings.kafka_stall_seconds
+        silent = [
+            custody
+            for custody in self._custody.values()
+            if custody.state != "halted" and not custody.held and custody.heard < oldest
+        ]
+        if not silent:
+            return
+        ends = await self._ends_by_another([custody.at for custody in silent])
+        for custody in silent:
+            custody.heard = self._loop.time()
+            end = ends.get(custody.at)
+            if end is not None and end > await self._reached(custody):
+                raise _ClientStuckError(
+                    f"{custody.at.topic}/{custody.at.partition}: silent at {custody.wanted},"
+                    f" although it reaches to {end}"
+                )
+
+    async def _reached(self, custody: Custody) -> int:
+        """How far the client has read, transaction markers and the like included."""
+        with suppress(KafkaError, TimeoutError):
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                reached: int = await self._client.position(custody.at)
+                return max(custody.wanted, reached)
+        return custody.wanted
+
+    async def _ends_by_another(
+        self, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, Offset]:
+        """Where partitions end, as another client sees it: the silent one can be no witness."""
+        other = clients.witness(self._settings)
+        try:
+            async with asyncio.timeout(2 * LOOKUP_SECONDS), clients.running(other):
+                ends: dict[TopicPartition, Offset] = await other.end_offsets(partitions)
+        except (KafkaError, KafkaUnavailable, TimeoutError) as error:
+            log.warning("kafka does not answer", error=repr(error))
+            return {}
+        return ends
+
+    async def _tell_broker(self) -> None:
+        """Tell Kafka how far the log is. Nobody relies on it, so a refusal is only counted out."""
+        offsets, self._uncommitted = self._uncommitted, {}
+        if not offsets:
+            return
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                await self._client.commit(dict(offsets))
+        except (KafkaError, TimeoutError) as error:
+            log.debug("broker commit refused", error=repr(error))
+        else:
+            self._totals.broker_commits += len(offsets)
+
+    def _committed(self, _: object) -> None:
+        self._committing = None

@@ -1,0 +1,1834 @@
+-- The schema as migrations make it, on one page. Generated: LEDGER_REWRITE=1 pytest tests/migrations
+CREATE SCHEMA ledger;
+
+ALTER SCHEMA ledger OWNER TO ledger_owner;
+
+CREATE SCHEMA ledger_api;
+
+ALTER SCHEMA ledger_api OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.adopt_default() RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE
+  size    bigint := ledger.positions_per_partition();
+  lowest  bigint;
+  highest bigint;
+  name    text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('ledger.make_partition', 0));
+  LOCK TABLE ledger.events IN ACCESS EXCLUSIVE MODE;
+  SELECT min(position) / size, max(position) / size INTO lowest, highest FROM ledger.events_default;
+  IF lowest IS NULL THEN
+    RETURN NULL;
+  END IF;
+  name := 'events_' || to_char(lowest, 'FM000000')
+          || CASE WHEN highest > lowest THEN '_' || to_char(highest, 'FM000000') ELSE '' END;
+  ALTER TABLE ledger.events DETACH PARTITION ledger.events_default;
+  EXECUTE format('ALTER TABLE ledger.events_default RENAME TO %I', name);
+  EXECUTE format('ALTER TABLE ledger.events ATTACH PARTITION ledger.%I FOR VALUES FROM (%s) TO (%s)',
+                 name, lowest * size, (highest + 1) * size);
+  CREATE TABLE ledger.events_default PARTITION OF ledger.events DEFAULT;
+  CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_default
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+  GRANT SELECT, INSERT ON ledger.events_default TO ledger_writer, ledger_decider;
+  GRANT SELECT ON ledger.events_default TO ledger_maintainer;
+  RETURN name;
+END
+$$;
+
+ALTER FUNCTION ledger.adopt_default() OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.check_receipt() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE before record;
+BEGIN
+  SELECT c.number, c.next INTO before FROM ledger.claim_partition(NEW.topic, NEW.partition, NEW.epoch) c;
+  IF NEW.number <> before.number + 1 THEN
+    RAISE EXCEPTION '%/%: receipt % does not follow %', NEW.topic, NEW.partition, NEW.number, before.number
+      USING ERRCODE = 'LG002';
+  END IF;
+  IF NEW.resumed_by IS NULL AND NEW.first < before.next THEN
+    RAISE EXCEPTION '%/%: offsets from % were taken already, up to %',
+      NEW.topic, NEW.partition, NEW.first, before.next USING ERRCODE = 'LG002';
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+ALTER FUNCTION ledger.check_receipt() OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) RETURNS TABLE(number bigint, next bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE newest bigint;
+BEGIN
+  PERFORM FROM ledger.partition_locks l WHERE l.topic = p_topic AND l.partition = p_partition FOR UPDATE;
+  SELECT max(e.epoch) INTO newest FROM ledger.partition_epochs e
+   WHERE e.topic = p_topic AND e.partition = p_partition;
+  IF newest IS DISTINCT FROM p_epoch THEN
+    RAISE EXCEPTION '%/%: epoch % was replaced by %', p_topic, p_partition, p_epoch, newest
+      USING ERRCODE = 'LG001';
+  END IF;
+  RETURN QUERY SELECT r.number, r.next FROM ledger.receipts r
+    WHERE r.topic = p_topic AND r.partition = p_partition ORDER BY r.number DESC LIMIT 1;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT -1::bigint, -1::bigint;
+  END IF;
+END
+$$;
+
+ALTER FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.detach_partition(p_ordinal bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE
+  name   text := 'events_' || to_char(p_ordinal, 'FM000000');
+  past   bigint := (p_ordinal + 1) * ledger.positions_per_partition();
+  behind text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('ledger.make_partition', 0));
+  IF NOT EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = 'ledger.events'::regclass
+                   AND i.inhrelid = to_regclass('ledger.' || name)) THEN
+    RAISE EXCEPTION 'events has no partition %', name USING ERRCODE = 'LG012';
+  END IF;
+  SELECT f.name INTO behind
+    FROM ledger.fleets f
+    JOIN LATERAL (SELECT h.size FROM ledger.heads h
+                   WHERE h.fleet = f.number AND h.tree = 'events' ORDER BY h.size DESC LIMIT 1) head ON true
+    LEFT JOIN LATERAL (SELECT d.through FROM ledger.decided d
+                        WHERE d.fleet = f.number ORDER BY d.through DESC LIMIT 1) d ON true
+   WHERE head.size > past - ledger.positions_per_partition()
+     AND (head.size < past OR (f.name <> '_ledger' AND coalesce(d.through, -1) < past - 1))
+   ORDER BY f.name LIMIT 1;
+  IF behind IS NOT NULL THEN
+    RAISE EXCEPTION 'fleet % still appends or decides in %', behind, name USING ERRCODE = 'LG013';
+  END IF;
+  EXECUTE format('INSERT INTO ledger.archived_ranges (fleet, first, next, partition)
+                  SELECT fleet, min(position), max(position) + 1, %L FROM ledger.%I GROUP BY fleet', name, name);
+  EXECUTE format('ALTER TABLE ledger.events DETACH PARTITION ledger.%I', name);
+  -- A detached table loses the triggers it inherited; it is still history.
+  EXECUTE format('CREATE TRIGGER history_rows BEFORE UPDATE OR DELETE ON ledger.%I
+                    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()', name);
+  RETURN name;
+END
+$$;
+
+ALTER FUNCTION ledger.detach_partition(p_ordinal bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.has_partition(p_ordinal bigint) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $_$
+  SELECT EXISTS (
+    SELECT FROM pg_inherits i
+      JOIN pg_class c ON c.oid = i.inhrelid
+      CROSS JOIN LATERAL regexp_match(c.relname, '^events_(\d{6})(?:_(\d{6}))?$') AS ordinals
+     WHERE i.inhparent = 'ledger.events'::regclass
+       AND p_ordinal BETWEEN ordinals[1]::bigint AND coalesce(ordinals[2], ordinals[1])::bigint)
+$_$;
+
+ALTER FUNCTION ledger.has_partition(p_ordinal bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) RETURNS TABLE(size bigint, frontier bytea, recorded_at_micros bigint, clock_micros bigint, incarnation integer)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+BEGIN
+  PERFORM FROM ledger.append_locks l WHERE l.fleet = p_fleet AND l.tree = p_tree FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'fleet % has no % tree', p_fleet, p_tree USING ERRCODE = 'LG011';
+  END IF;
+  RETURN QUERY
+    SELECT coalesce(h.size, 0), coalesce(h.frontier, ''), h.recorded_at_micros,
+           ledger.micros(clock_timestamp()), i.incarnation
+      FROM (SELECT max(n.incarnation) AS incarnation FROM ledger.incarnations n WHERE n.fleet = p_fleet) i
+      LEFT JOIN LATERAL (SELECT x.size, x.frontier, x.recorded_at_micros FROM ledger.heads x
+                          WHERE x.fleet = p_fleet AND x.tree = p_tree
+                          ORDER BY x.size DESC LIMIT 1) h ON true;
+END
+$$;
+
+ALTER FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.make_partition(p_ordinal bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE
+  name  text := 'events_' || to_char(p_ordinal, 'FM000000');
+  first bigint := p_ordinal * ledger.positions_per_partition();
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('ledger.make_partition', 0));
+  IF ledger.has_partition(p_ordinal) THEN
+    RETURN false;
+  END IF;
+  EXECUTE format('CREATE TABLE ledger.%I PARTITION OF ledger.events FOR VALUES FROM (%s) TO (%s)',
+                 name, first, first + ledger.positions_per_partition());
+  EXECUTE format('CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.%I
+                    FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', name);
+  EXECUTE format('GRANT SELECT, INSERT ON ledger.%I TO ledger_writer, ledger_decider', name);
+  RETURN true;
+END
+$$;
+
+ALTER FUNCTION ledger.make_partition(p_ordinal bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.micros(moment timestamp with time zone) RETURNS bigint
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ((EXTRACT(epoch FROM moment) * (1000000)::numeric))::bigint;
+
+ALTER FUNCTION ledger.micros(moment timestamp with time zone) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.moment(micros bigint) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ('1970-01-01 00:00:00+00'::timestamp with time zone + ((micros)::double precision * '00:00:00.000001'::interval));
+
+ALTER FUNCTION ledger.moment(micros bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE opened bigint;
+BEGIN
+  INSERT INTO ledger.partition_locks VALUES (p_topic, p_partition) ON CONFLICT DO NOTHING;
+  PERFORM FROM ledger.partition_locks l WHERE l.topic = p_topic AND l.partition = p_partition FOR UPDATE;
+  INSERT INTO ledger.partition_epochs (topic, partition, epoch, owner)
+    SELECT p_topic, p_partition, coalesce(max(e.epoch), 0) + 1, p_owner
+      FROM ledger.partition_epochs e WHERE e.topic = p_topic AND e.partition = p_partition
+    RETURNING epoch INTO opened;
+  RETURN opened;
+END
+$$;
+
+ALTER FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.positions_per_partition() RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$SELECT 4194304::bigint$$;
+
+ALTER FUNCTION ledger.positions_per_partition() OWNER TO ledger_owner;
+
+CREATE PROCEDURE ledger.protect(IN history regclass)
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+  EXECUTE format(
+    'CREATE TRIGGER history_rows BEFORE UPDATE OR DELETE ON %s
+       FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()', history);
+  EXECUTE format(
+    'CREATE TRIGGER history_whole BEFORE TRUNCATE ON %s
+       FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', history);
+END
+$$;
+
+ALTER PROCEDURE ledger.protect(IN history regclass) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+  RAISE EXCEPTION '%.% is history: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, lower(TG_OP)
+    USING ERRCODE = 'LG010',
+          HINT = 'a correction is a new event; ledger verify shows what was changed behind our back';
+END
+$$;
+
+ALTER FUNCTION ledger.refuse_change() OWNER TO ledger_owner;
+
+CREATE TABLE ledger.admission_answers (
+    fleet integer NOT NULL,
+    uid text NOT NULL,
+    "position" bigint NOT NULL,
+    bypassed boolean NOT NULL,
+    answer bytea NOT NULL,
+    answered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.admission_answers OWNER TO ledger_owner;
+
+CREATE TABLE ledger.append_locks (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    CONSTRAINT append_locks_tree_check CHECK ((tree = ANY (ARRAY['events'::text, 'decisions'::text])))
+);
+
+ALTER TABLE ledger.append_locks OWNER TO ledger_owner;
+
+CREATE TABLE ledger.archived_ranges (
+    fleet integer NOT NULL,
+    first bigint NOT NULL,
+    next bigint NOT NULL,
+    partition text NOT NULL,
+    archived_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT archived_ranges_check CHECK ((next > first))
+);
+
+ALTER TABLE ledger.archived_ranges OWNER TO ledger_owner;
+
+CREATE TABLE ledger.checkpoints (
+    fleet integer NOT NULL,
+    incarnation integer NOT NULL,
+    tree text NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    note bytea NOT NULL,
+    signed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT checkpoints_tree_check CHECK ((tree = ANY (ARRAY['events'::text, 'decisions'::text, 'both'::text])))
+);
+
+ALTER TABLE ledger.checkpoints OWNER TO ledger_owner;
+
+CREATE TABLE ledger.decided (
+    fleet integer NOT NULL,
+    through bigint NOT NULL,
+    decisions bigint NOT NULL,
+    epoch bigint NOT NULL,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.decided OWNER TO ledger_owner;
+
+CREATE TABLE ledger.decisions (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    incarnation integer NOT NULL,
+    "position" bigint NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    algorithm text NOT NULL,
+    version integer NOT NULL,
+    branch text NOT NULL,
+    moved bigint NOT NULL,
+    previous_number bigint,
+    result jsonb NOT NULL,
+    reasons jsonb NOT NULL,
+    record bytea NOT NULL,
+    digest bytea NOT NULL,
+    CONSTRAINT decisions_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT decisions_number_check CHECK ((number >= 0))
+);
+
+ALTER TABLE ledger.decisions OWNER TO ledger_owner;
+
+CREATE TABLE ledger.divisions (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    workload text NOT NULL,
+    weight numeric NOT NULL,
+    replicas bigint NOT NULL,
+    floor bigint NOT NULL,
+    residual boolean NOT NULL,
+    previous_replicas bigint NOT NULL
+);
+
+ALTER TABLE ledger.divisions OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_effects (
+    fleet integer NOT NULL,
+    "position" bigint NOT NULL,
+    effect text NOT NULL,
+    CONSTRAINT event_effects_effect_check CHECK ((effect = ANY (ARRAY['stale'::text, 'no_effect'::text])))
+);
+
+ALTER TABLE ledger.event_effects OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity (
+    fleet integer NOT NULL,
+    identity bytea NOT NULL,
+    digest bytea NOT NULL,
+    "position" bigint NOT NULL
+)
+PARTITION BY HASH (identity);
+
+ALTER TABLE ledger.event_identity OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_0 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_0 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_1 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_1 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_2 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_2 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_3 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_3 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_4 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_4 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_5 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_5 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_6 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_6 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_identity_7 (
+    fleet integer CONSTRAINT event_identity_fleet_not_null NOT NULL,
+    identity bytea CONSTRAINT event_identity_identity_not_null NOT NULL,
+    digest bytea CONSTRAINT event_identity_digest_not_null NOT NULL,
+    "position" bigint CONSTRAINT event_identity_position_not_null NOT NULL
+);
+
+ALTER TABLE ledger.event_identity_7 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.events (
+    fleet integer NOT NULL,
+    "position" bigint NOT NULL,
+    incarnation integer NOT NULL,
+    recorded_at_micros bigint NOT NULL,
+    event_time_micros bigint,
+    revision smallint NOT NULL,
+    channel text NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    source text NOT NULL,
+    id text NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    payload bytea NOT NULL,
+    leaf bytea NOT NULL,
+    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
+    CONSTRAINT events_position_check CHECK (("position" >= 0))
+)
+PARTITION BY RANGE ("position");
+
+ALTER TABLE ledger.events OWNER TO ledger_owner;
+
+CREATE TABLE ledger.events_000000 (
+    fleet integer CONSTRAINT events_fleet_not_null NOT NULL,
+    "position" bigint CONSTRAINT events_position_not_null NOT NULL,
+    incarnation integer CONSTRAINT events_incarnation_not_null NOT NULL,
+    recorded_at_micros bigint CONSTRAINT events_recorded_at_micros_not_null NOT NULL,
+    event_time_micros bigint,
+    revision smallint CONSTRAINT events_revision_not_null NOT NULL,
+    channel text CONSTRAINT events_channel_not_null NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    source text CONSTRAINT events_source_not_null NOT NULL,
+    id text CONSTRAINT events_id_not_null NOT NULL,
+    type text CONSTRAINT events_type_not_null NOT NULL,
+    subject text CONSTRAINT events_subject_not_null NOT NULL,
+    payload bytea CONSTRAINT events_payload_not_null NOT NULL,
+    leaf bytea CONSTRAINT events_leaf_not_null NOT NULL,
+    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
+    CONSTRAINT events_position_check CHECK (("position" >= 0))
+);
+
+ALTER TABLE ledger.events_000000 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.events_000001 (
+    fleet integer CONSTRAINT events_fleet_not_null NOT NULL,
+    "position" bigint CONSTRAINT events_position_not_null NOT NULL,
+    incarnation integer CONSTRAINT events_incarnation_not_null NOT NULL,
+    recorded_at_micros bigint CONSTRAINT events_recorded_at_micros_not_null NOT NULL,
+    event_time_micros bigint,
+    revision smallint CONSTRAINT events_revision_not_null NOT NULL,
+    channel text CONSTRAINT events_channel_not_null NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    source text CONSTRAINT events_source_not_null NOT NULL,
+    id text CONSTRAINT events_id_not_null NOT NULL,
+    type text CONSTRAINT events_type_not_null NOT NULL,
+    subject text CONSTRAINT events_subject_not_null NOT NULL,
+    payload bytea CONSTRAINT events_payload_not_null NOT NULL,
+    leaf bytea CONSTRAINT events_leaf_not_null NOT NULL,
+    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
+    CONSTRAINT events_position_check CHECK (("position" >= 0))
+);
+
+ALTER TABLE ledger.events_000001 OWNER TO ledger_owner;
+
+CREATE TABLE ledger.events_default (
+    fleet integer CONSTRAINT events_fleet_not_null NOT NULL,
+    "position" bigint CONSTRAINT events_position_not_null NOT NULL,
+    incarnation integer CONSTRAINT events_incarnation_not_null NOT NULL,
+    recorded_at_micros bigint CONSTRAINT events_recorded_at_micros_not_null NOT NULL,
+    event_time_micros bigint,
+    revision smallint CONSTRAINT events_revision_not_null NOT NULL,
+    channel text CONSTRAINT events_channel_not_null NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    source text CONSTRAINT events_source_not_null NOT NULL,
+    id text CONSTRAINT events_id_not_null NOT NULL,
+    type text CONSTRAINT events_type_not_null NOT NULL,
+    subject text CONSTRAINT events_subject_not_null NOT NULL,
+    payload bytea CONSTRAINT events_payload_not_null NOT NULL,
+    leaf bytea CONSTRAINT events_leaf_not_null NOT NULL,
+    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
+    CONSTRAINT events_position_check CHECK (("position" >= 0))
+);
+
+ALTER TABLE ledger.events_default OWNER TO ledger_owner;
+
+CREATE SEQUENCE ledger.fleet_numbers
+    AS integer
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE ledger.fleet_numbers OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleets (
+    number integer NOT NULL,
+    name text NOT NULL,
+    clock text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
+);
+
+ALTER TABLE ledger.fleets OWNER TO ledger_owner;
+
+CREATE TABLE ledger.geneses (
+    fleet integer NOT NULL,
+    document bytea NOT NULL,
+    digest bytea NOT NULL,
+    CONSTRAINT geneses_digest_check CHECK ((octet_length(digest) = 32))
+);
+
+ALTER TABLE ledger.geneses OWNER TO ledger_owner;
+
+CREATE TABLE ledger.heads (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    size bigint NOT NULL,
+    recorded_at_micros bigint,
+    root bytea NOT NULL,
+    frontier bytea NOT NULL,
+    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
+    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
+    CONSTRAINT heads_size_check CHECK ((size > 0))
+);
+
+ALTER TABLE ledger.heads OWNER TO ledger_owner;
+
+CREATE TABLE ledger.incarnations (
+    fleet integer NOT NULL,
+    incarnation integer NOT NULL,
+    from_size bigint NOT NULL,
+    reason text NOT NULL,
+    opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT incarnations_from_size_check CHECK ((from_size >= 0)),
+    CONSTRAINT incarnations_incarnation_check CHECK ((incarnation >= 1))
+);
+
+ALTER TABLE ledger.incarnations OWNER TO ledger_owner;
+
+CREATE TABLE ledger.leases (
+    fleet integer NOT NULL,
+    duty text NOT NULL,
+    epoch bigint NOT NULL,
+    holder text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT leases_duty_check CHECK ((duty = ANY (ARRAY['decide'::text, 'publish'::text])))
+);
+
+ALTER TABLE ledger.leases OWNER TO ledger_owner;
+
+CREATE TABLE ledger.partition_epochs (
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    epoch bigint NOT NULL,
+    owner text NOT NULL,
+    opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT partition_epochs_epoch_check CHECK ((epoch >= 1))
+);
+
+ALTER TABLE ledger.partition_epochs OWNER TO ledger_owner;
+
+CREATE TABLE ledger.partition_halts (
+    number bigint NOT NULL,
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    halted boolean NOT NULL,
+    reason text NOT NULL,
+    detail text NOT NULL,
+    resume_at bigint,
+    by text NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT partition_halts_resume_at_check CHECK ((resume_at >= 0))
+);
+
+ALTER TABLE ledger.partition_halts OWNER TO ledger_owner;
+
+ALTER TABLE ledger.partition_halts ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME ledger.partition_halts_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE ledger.partition_locks (
+    topic text NOT NULL,
+    partition integer NOT NULL
+);
+
+ALTER TABLE ledger.partition_locks OWNER TO ledger_owner;
+
+CREATE TABLE ledger.partition_pins (
+    number bigint NOT NULL,
+    fleet text NOT NULL,
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    confirmed_by text NOT NULL,
+    pinned_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.partition_pins OWNER TO ledger_owner;
+
+ALTER TABLE ledger.partition_pins ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME ledger.partition_pins_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE ledger.placements (
+    fleet integer NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    cluster text NOT NULL,
+    node text DEFAULT ''::text NOT NULL,
+    disk text DEFAULT ''::text NOT NULL,
+    count bigint NOT NULL,
+    number bigint NOT NULL,
+    since_position bigint NOT NULL,
+    CONSTRAINT placements_count_check CHECK ((count > 0))
+);
+
+ALTER TABLE ledger.placements OWNER TO ledger_owner;
+
+CREATE TABLE ledger.published (
+    fleet integer NOT NULL,
+    next bigint NOT NULL,
+    epoch bigint NOT NULL,
+    published_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.published OWNER TO ledger_owner;
+
+CREATE TABLE ledger.quarantine (
+    "position" bigint NOT NULL,
+    address text NOT NULL,
+    channel text NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    fleet text,
+    source text,
+    id text,
+    type text,
+    subject text,
+    reason text NOT NULL,
+    detail text NOT NULL,
+    key bytea,
+    value bytea,
+    headers bytea NOT NULL,
+    digest bytea NOT NULL,
+    quarantined_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.quarantine OWNER TO ledger_owner;
+
+CREATE TABLE ledger.quarantine_outcomes (
+    quarantined bigint NOT NULL,
+    outcome text NOT NULL,
+    released_position bigint,
+    by text NOT NULL,
+    why text NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT quarantine_outcomes_check CHECK (((outcome = 'released'::text) = (released_position IS NOT NULL))),
+    CONSTRAINT quarantine_outcomes_outcome_check CHECK ((outcome = ANY (ARRAY['released'::text, 'discarded'::text])))
+);
+
+ALTER TABLE ledger.quarantine_outcomes OWNER TO ledger_owner;
+
+CREATE TABLE ledger.receipts (
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    number bigint NOT NULL,
+    epoch bigint NOT NULL,
+    first bigint NOT NULL,
+    next bigint NOT NULL,
+    records bigint NOT NULL,
+    appended bigint NOT NULL,
+    duplicates bigint NOT NULL,
+    quarantined bigint NOT NULL,
+    last_timestamp bigint,
+    last_digest bytea,
+    resumed_by text,
+    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT receipts_check CHECK ((records = ((appended + duplicates) + quarantined))),
+    CONSTRAINT receipts_check1 CHECK (((resumed_by IS NOT NULL) OR ((next > first) AND ((records >= 1) AND (records <= (next - first)))))),
+    CONSTRAINT receipts_first_check CHECK ((first >= 0)),
+    CONSTRAINT receipts_next_check CHECK ((next >= 0)),
+    CONSTRAINT receipts_number_check CHECK ((number >= 0))
+);
+
+ALTER TABLE ledger.receipts OWNER TO ledger_owner;
+
+CREATE TABLE ledger.schema_version (
+    version_num character varying(32) NOT NULL
+);
+
+ALTER TABLE ledger.schema_version OWNER TO ledger_owner;
+
+CREATE TABLE ledger.snapshots (
+    fleet integer NOT NULL,
+    through bigint NOT NULL,
+    decisions bigint NOT NULL,
+    engine integer NOT NULL,
+    layout integer NOT NULL,
+    event_root bytea NOT NULL,
+    decision_root bytea NOT NULL,
+    digest bytea NOT NULL,
+    state bytea NOT NULL,
+    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.snapshots OWNER TO ledger_owner;
+
+CREATE TABLE ledger.source_bindings (
+    source text NOT NULL,
+    fleet text NOT NULL,
+    bound_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.source_bindings OWNER TO ledger_owner;
+
+CREATE TABLE ledger.tile_hashes (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    level smallint NOT NULL,
+    number bigint NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT tile_hashes_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT tile_hashes_level_check CHECK ((level >= 1))
+);
+
+ALTER TABLE ledger.tile_hashes OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.decisions AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    d.kind,
+    d.subject,
+    d.algorithm,
+    d.version,
+    d.branch,
+    d.moved,
+    d.previous_number,
+    d.result,
+    d.reasons,
+    encode(d.digest, 'hex'::text) AS digest,
+    ((((f.name || '/'::text) || d.incarnation) || '/'::text) || d.number) AS decision
+   FROM (ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)));
+
+ALTER VIEW ledger_api.decisions OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.decisions IS 'A decision a row: what was decided, from which event, by which rule, and why.';
+
+COMMENT ON COLUMN ledger_api.decisions.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.decisions.number IS 'Place among the fleet''s decisions, from 0, without gaps.';
+
+COMMENT ON COLUMN ledger_api.decisions."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.decisions.kind IS 'division, deployment, capacity_class, allocation, eviction, disk_placement, repair, proposal, incident or refusal.';
+
+COMMENT ON COLUMN ledger_api.decisions.subject IS 'Key of what was decided about.';
+
+COMMENT ON COLUMN ledger_api.decisions.algorithm IS 'The system that answered.';
+
+COMMENT ON COLUMN ledger_api.decisions.version IS 'Its version.';
+
+COMMENT ON COLUMN ledger_api.decisions.branch IS 'Which rule of the system applied, such as keep, exact or redraw.';
+
+COMMENT ON COLUMN ledger_api.decisions.moved IS 'How much changed its place against the previous decision.';
+
+COMMENT ON COLUMN ledger_api.decisions.previous_number IS 'The previous decision about the same subject.';
+
+COMMENT ON COLUMN ledger_api.decisions.result IS 'The answer.';
+
+COMMENT ON COLUMN ledger_api.decisions.reasons IS 'The numbers that let a reader redo it.';
+
+COMMENT ON COLUMN ledger_api.decisions.digest IS 'Leaf hash in the decision tree, in hex.';
+
+COMMENT ON COLUMN ledger_api.decisions.decision IS 'Its name outside this database: fleet/incarnation/number.';
+
+CREATE VIEW ledger_api.divisions AS
+ SELECT f.name AS fleet,
+    v.number,
+    d."position",
+    v.namespace,
+    v.workload,
+    v.cluster,
+    v.weight,
+    v.replicas,
+    v.floor,
+    v.residual,
+    v.previous_replicas,
+    d.branch
+   FROM ((ledger.divisions v
+     JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
+     JOIN ledger.fleets f ON ((f.number = v.fleet)));
+
+ALTER VIEW ledger_api.divisions OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.divisions IS 'A cluster in a division decision a row: how many replicas it got, and how that number came about.';
+
+COMMENT ON COLUMN ledger_api.divisions.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.divisions.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.divisions."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.divisions.namespace IS 'Namespace of the workload.';
+
+COMMENT ON COLUMN ledger_api.divisions.workload IS 'Name of the workload.';
+
+COMMENT ON COLUMN ledger_api.divisions.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.divisions.weight IS 'The weight it was given.';
+
+COMMENT ON COLUMN ledger_api.divisions.replicas IS 'How many replicas it got.';
+
+COMMENT ON COLUMN ledger_api.divisions.floor IS 'The whole part of its weighted share.';
+
+COMMENT ON COLUMN ledger_api.divisions.residual IS 'Whether it got one of the replicas that the whole parts left over.';
+
+COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision.';
+
+COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.';
+
+CREATE VIEW ledger_api.events AS
+ SELECT f.name AS fleet,
+    e."position",
+    e.id,
+    e.source,
+    e.type,
+    e.subject,
+    ledger.moment(e.event_time_micros) AS event_time,
+    ledger.moment(e.recorded_at_micros) AS recorded_at,
+    e.channel,
+    e.topic,
+    e.partition,
+        CASE
+            WHEN (e.channel = 'kafka'::text) THEN e.coordinate
+            ELSE NULL::bigint
+        END AS kafka_offset,
+        CASE
+            WHEN (e."position" <= f.through) THEN COALESCE(( SELECT x.effect
+               FROM ledger.event_effects x
+              WHERE ((x.fleet = e.fleet) AND (x."position" = e."position"))), 'applied'::text)
+            ELSE NULL::text
+        END AS effect,
+    e.payload,
+    encode(e.leaf, 'hex'::text) AS leaf
+   FROM (ledger.events e
+     JOIN ( SELECT n.number,
+            n.name,
+            ( SELECT max(d.through) AS max
+                   FROM ledger.decided d
+                  WHERE (d.fleet = n.number)) AS through
+           FROM ledger.fleets n) f ON ((f.number = e.fleet)));
+
+ALTER VIEW ledger_api.events OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.events IS 'An event a row, in the one order that counts.';
+
+COMMENT ON COLUMN ledger_api.events.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.events."position" IS 'Place in the fleet''s log, from 0, without gaps.';
+
+COMMENT ON COLUMN ledger_api.events.id IS 'The producer''s id; unique with source.';
+
+COMMENT ON COLUMN ledger_api.events.source IS 'Who said so; unique with id.';
+
+COMMENT ON COLUMN ledger_api.events.type IS 'Type and version, such as ledger.cluster.node.upserted.v1.';
+
+COMMENT ON COLUMN ledger_api.events.subject IS 'Key of the object the event speaks of.';
+
+COMMENT ON COLUMN ledger_api.events.event_time IS 'The time the producer wrote; informational, it decides nothing.';
+
+COMMENT ON COLUMN ledger_api.events.recorded_at IS 'Fleet time: when the log took the event; never runs backwards with position.';
+
+COMMENT ON COLUMN ledger_api.events.channel IS 'The way in: kafka, file, http or ledger.';
+
+COMMENT ON COLUMN ledger_api.events.topic IS 'Kafka topic, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.partition IS 'Kafka partition, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.kafka_offset IS 'Kafka offset, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.effect IS 'What folding made of it: applied, stale or no_effect; null until it is decided.';
+
+COMMENT ON COLUMN ledger_api.events.payload IS 'The stored bytes.';
+
+COMMENT ON COLUMN ledger_api.events.leaf IS 'Leaf hash in the event tree, in hex.';
+
+CREATE VIEW ledger_api.fleets AS
+ SELECT f.name AS fleet,
+    f.clock,
+    f.created_at,
+    ( SELECT max(i.incarnation) AS max
+           FROM ledger.incarnations i
+          WHERE (i.fleet = f.number)) AS incarnation,
+    COALESCE(e.size, (0)::bigint) AS events,
+    ledger.moment(e.recorded_at_micros) AS last_recorded_at,
+    encode(e.root, 'hex'::text) AS event_root,
+    COALESCE(d.size, (0)::bigint) AS decisions,
+    encode(d.root, 'hex'::text) AS decision_root,
+    c.through AS decided_through,
+    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided
+   FROM (((ledger.fleets f
+     LEFT JOIN LATERAL ( SELECT h.size,
+            h.root,
+            h.recorded_at_micros
+           FROM ledger.heads h
+          WHERE ((h.fleet = f.number) AND (h.tree = 'events'::text))
+          ORDER BY h.size DESC
+         LIMIT 1) e ON (true))
+     LEFT JOIN LATERAL ( SELECT h.size,
+            h.root
+           FROM ledger.heads h
+          WHERE ((h.fleet = f.number) AND (h.tree = 'decisions'::text))
+          ORDER BY h.size DESC
+         LIMIT 1) d ON (true))
+     LEFT JOIN LATERAL ( SELECT max(x.through) AS through
+           FROM ledger.decided x
+          WHERE (x.fleet = f.number)) c ON (true));
+
+ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.fleets IS 'A fleet a row: what one log decides for, where its two trees end, how far it is decided.';
+
+COMMENT ON COLUMN ledger_api.fleets.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.fleets.clock IS 'Where recorded_at comes from: wall (the server''s clock) or event (the time an event carries).';
+
+COMMENT ON COLUMN ledger_api.fleets.created_at IS 'When the fleet was opened here.';
+
+COMMENT ON COLUMN ledger_api.fleets.incarnation IS 'Which life of the log this is; above 1 only after a restore to an earlier point.';
+
+COMMENT ON COLUMN ledger_api.fleets.events IS 'Number of events in the log; the last position is one less.';
+
+COMMENT ON COLUMN ledger_api.fleets.last_recorded_at IS 'Fleet time of the last event.';
+
+COMMENT ON COLUMN ledger_api.fleets.event_root IS 'Root of the tree over all events, in hex (RFC 6962).';
+
+COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.';
+
+COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).';
+
+COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.';
+
+COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
+
+CREATE VIEW ledger_api.incidents AS
+ SELECT e."position",
+    ledger.moment(e.recorded_at_micros) AS recorded_at,
+    e.subject AS address,
+    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'kind'::text) AS kind,
+    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail
+   FROM (ledger.events e
+     JOIN ledger.fleets f ON ((f.number = e.fleet)))
+  WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text));
+
+ALTER VIEW ledger_api.incidents OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.incidents IS 'Something that a person should know a row: a partition that stopped, a topic made anew, a fresh start.';
+
+COMMENT ON COLUMN ledger_api.incidents."position" IS 'Position in the log of fleet _ledger.';
+
+COMMENT ON COLUMN ledger_api.incidents.recorded_at IS 'When it was recorded.';
+
+COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns, such as topic/partition.';
+
+COMMENT ON COLUMN ledger_api.incidents.kind IS 'Kind of incident, one of docs/errors.md.';
+
+COMMENT ON COLUMN ledger_api.incidents.detail IS 'What happened, in words.';
+
+CREATE VIEW ledger_api.placements AS
+ SELECT f.name AS fleet,
+    p.kind,
+    p.subject,
+    p.cluster,
+    NULLIF(p.node, ''::text) AS node,
+    NULLIF(p.disk, ''::text) AS disk,
+    p.count,
+    p.number,
+    p.since_position
+   FROM (ledger.placements p
+     JOIN ledger.fleets f ON ((f.number = p.fleet)));
+
+ALTER VIEW ledger_api.placements OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.placements IS 'What is in force now, a place a row.';
+
+COMMENT ON COLUMN ledger_api.placements.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.placements.kind IS 'The kind of decision that placed it.';
+
+COMMENT ON COLUMN ledger_api.placements.subject IS 'Key of what is placed.';
+
+COMMENT ON COLUMN ledger_api.placements.cluster IS 'Where: the cluster.';
+
+COMMENT ON COLUMN ledger_api.placements.node IS 'Where: the node, where that was decided.';
+
+COMMENT ON COLUMN ledger_api.placements.disk IS 'Where: the disk, where that was decided.';
+
+COMMENT ON COLUMN ledger_api.placements.count IS 'How many are there.';
+
+COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so last.';
+
+COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
+
+CREATE VIEW ledger_api.quarantine AS
+ SELECT q."position",
+    q.address,
+    q.fleet,
+    q.reason,
+    q.detail,
+    q.source,
+    q.id,
+    q.type,
+    q.subject,
+    q.topic,
+    q.partition,
+        CASE
+            WHEN (q.channel = 'kafka'::text) THEN q.coordinate
+            ELSE NULL::bigint
+        END AS kafka_offset,
+    q.value,
+    q.quarantined_at,
+    o.outcome,
+    o.released_position
+   FROM (ledger.quarantine q
+     LEFT JOIN ledger.quarantine_outcomes o ON ((o.quarantined = q."position")));
+
+ALTER VIEW ledger_api.quarantine OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.quarantine IS 'A message that could not be accepted a row, whole, with its reason and what became of it.';
+
+COMMENT ON COLUMN ledger_api.quarantine."position" IS 'Position of its record in the log of fleet _ledger.';
+
+COMMENT ON COLUMN ledger_api.quarantine.address IS 'Where it came from: topic/partition@offset, or file@line.';
+
+COMMENT ON COLUMN ledger_api.quarantine.fleet IS 'The fleet it named, where that could be read.';
+
+COMMENT ON COLUMN ledger_api.quarantine.reason IS 'Reason code, one of docs/errors.md.';
+
+COMMENT ON COLUMN ledger_api.quarantine.detail IS 'What exactly was wrong.';
+
+COMMENT ON COLUMN ledger_api.quarantine.source IS 'The producer, where that could be read.';
+
+COMMENT ON COLUMN ledger_api.quarantine.id IS 'The producer''s id, where that could be read.';
+
+COMMENT ON COLUMN ledger_api.quarantine.type IS 'The type, where that could be read.';
+
+COMMENT ON COLUMN ledger_api.quarantine.subject IS 'The subject, where that could be read.';
+
+COMMENT ON COLUMN ledger_api.quarantine.topic IS 'Kafka topic, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.quarantine.partition IS 'Kafka partition, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.quarantine.kafka_offset IS 'Kafka offset, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.quarantine.value IS 'The bytes as they were received.';
+
+COMMENT ON COLUMN ledger_api.quarantine.quarantined_at IS 'When it was set aside.';
+
+COMMENT ON COLUMN ledger_api.quarantine.outcome IS 'released, discarded, or null while it waits.';
+
+COMMENT ON COLUMN ledger_api.quarantine.released_position IS 'Position of the event it was released as.';
+
+CREATE VIEW ledger_api.refusals AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    (d.result ->> 'wanted'::text) AS kind_wanted,
+    d.subject,
+    (d.result ->> 'reason'::text) AS reason,
+    d.reasons AS detail
+   FROM (ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+  WHERE (d.kind = 'refusal'::text);
+
+ALTER VIEW ledger_api.refusals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.refusals IS 'Something that could not be served, with the reason; what was in force before stays in force.';
+
+COMMENT ON COLUMN ledger_api.refusals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.refusals.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.refusals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.refusals.kind_wanted IS 'The kind of decision that was asked for.';
+
+COMMENT ON COLUMN ledger_api.refusals.subject IS 'Key of what was asked about.';
+
+COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candidate_cluster.';
+
+COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason.';
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_0 FOR VALUES WITH (modulus 8, remainder 0);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_1 FOR VALUES WITH (modulus 8, remainder 1);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_2 FOR VALUES WITH (modulus 8, remainder 2);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_3 FOR VALUES WITH (modulus 8, remainder 3);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_4 FOR VALUES WITH (modulus 8, remainder 4);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_5 FOR VALUES WITH (modulus 8, remainder 5);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_6 FOR VALUES WITH (modulus 8, remainder 6);
+
+ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_7 FOR VALUES WITH (modulus 8, remainder 7);
+
+ALTER TABLE ONLY ledger.events ATTACH PARTITION ledger.events_000000 FOR VALUES FROM ('0') TO ('4194304');
+
+ALTER TABLE ONLY ledger.events ATTACH PARTITION ledger.events_000001 FOR VALUES FROM ('4194304') TO ('8388608');
+
+ALTER TABLE ONLY ledger.events ATTACH PARTITION ledger.events_default DEFAULT;
+
+ALTER TABLE ONLY ledger.admission_answers
+    ADD CONSTRAINT admission_answers_pkey PRIMARY KEY (fleet, uid);
+
+ALTER TABLE ONLY ledger.append_locks
+    ADD CONSTRAINT append_locks_pkey PRIMARY KEY (fleet, tree);
+
+ALTER TABLE ONLY ledger.archived_ranges
+    ADD CONSTRAINT archived_ranges_pkey PRIMARY KEY (fleet, first);
+
+ALTER TABLE ONLY ledger.checkpoints
+    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size);
+
+ALTER TABLE ONLY ledger.decided
+    ADD CONSTRAINT decided_pkey PRIMARY KEY (fleet, through);
+
+ALTER TABLE ONLY ledger.decisions
+    ADD CONSTRAINT decisions_pkey PRIMARY KEY (fleet, number);
+
+ALTER TABLE ONLY ledger.divisions
+    ADD CONSTRAINT divisions_pkey PRIMARY KEY (fleet, number, cluster);
+
+ALTER TABLE ONLY ledger.event_effects
+    ADD CONSTRAINT event_effects_pkey PRIMARY KEY (fleet, "position");
+
+ALTER TABLE ONLY ledger.event_identity
+    ADD CONSTRAINT event_identity_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_0
+    ADD CONSTRAINT event_identity_0_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_1
+    ADD CONSTRAINT event_identity_1_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_2
+    ADD CONSTRAINT event_identity_2_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_3
+    ADD CONSTRAINT event_identity_3_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_4
+    ADD CONSTRAINT event_identity_4_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_5
+    ADD CONSTRAINT event_identity_5_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_6
+    ADD CONSTRAINT event_identity_6_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.event_identity_7
+    ADD CONSTRAINT event_identity_7_pkey PRIMARY KEY (fleet, identity);
+
+ALTER TABLE ONLY ledger.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (fleet, "position");
+
+ALTER TABLE ONLY ledger.events_000000
+    ADD CONSTRAINT events_000000_pkey PRIMARY KEY (fleet, "position");
+
+ALTER TABLE ONLY ledger.events_000001
+    ADD CONSTRAINT events_000001_pkey PRIMARY KEY (fleet, "position");
+
+ALTER TABLE ONLY ledger.events_default
+    ADD CONSTRAINT events_default_pkey PRIMARY KEY (fleet, "position");
+
+ALTER TABLE ONLY ledger.fleets
+    ADD CONSTRAINT fleets_name_key UNIQUE (name);
+
+ALTER TABLE ONLY ledger.fleets
+    ADD CONSTRAINT fleets_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY ledger.geneses
+    ADD CONSTRAINT geneses_pkey PRIMARY KEY (fleet);
+
+ALTER TABLE ONLY ledger.heads
+    ADD CONSTRAINT heads_pkey PRIMARY KEY (fleet, tree, size);
+
+ALTER TABLE ONLY ledger.incarnations
+    ADD CONSTRAINT incarnations_pkey PRIMARY KEY (fleet, incarnation);
+
+ALTER TABLE ONLY ledger.leases
+    ADD CONSTRAINT leases_pkey PRIMARY KEY (fleet, duty);
+
+ALTER TABLE ONLY ledger.partition_epochs
+    ADD CONSTRAINT partition_epochs_pkey PRIMARY KEY (topic, partition, epoch);
+
+ALTER TABLE ONLY ledger.partition_halts
+    ADD CONSTRAINT partition_halts_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY ledger.partition_locks
+    ADD CONSTRAINT partition_locks_pkey PRIMARY KEY (topic, partition);
+
+ALTER TABLE ONLY ledger.partition_pins
+    ADD CONSTRAINT partition_pins_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY ledger.placements
+    ADD CONSTRAINT placements_pkey PRIMARY KEY (fleet, kind, subject, cluster, node, disk);
+
+ALTER TABLE ONLY ledger.published
+    ADD CONSTRAINT published_pkey PRIMARY KEY (fleet, next);
+
+ALTER TABLE ONLY ledger.quarantine_outcomes
+    ADD CONSTRAINT quarantine_outcomes_pkey PRIMARY KEY (quarantined);
+
+ALTER TABLE ONLY ledger.quarantine
+    ADD CONSTRAINT quarantine_pkey PRIMARY KEY ("position");
+
+ALTER TABLE ONLY ledger.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (topic, partition, number);
+
+ALTER TABLE ONLY ledger.schema_version
+    ADD CONSTRAINT schema_version_pkc PRIMARY KEY (version_num);
+
+ALTER TABLE ONLY ledger.snapshots
+    ADD CONSTRAINT snapshots_pkey PRIMARY KEY (fleet, through, engine, layout);
+
+ALTER TABLE ONLY ledger.source_bindings
+    ADD CONSTRAINT source_bindings_pkey PRIMARY KEY (source, fleet);
+
+ALTER TABLE ONLY ledger.tile_hashes
+    ADD CONSTRAINT tile_hashes_pkey PRIMARY KEY (fleet, tree, level, number);
+
+CREATE INDEX decisions_by_position ON ledger.decisions USING btree (fleet, "position");
+
+CREATE INDEX decisions_by_subject ON ledger.decisions USING btree (fleet, subject, number);
+
+CREATE INDEX divisions_by_cluster ON ledger.divisions USING btree (fleet, cluster, number);
+
+CREATE INDEX divisions_by_workload ON ledger.divisions USING btree (fleet, namespace, workload, number);
+
+CREATE INDEX partition_halts_newest ON ledger.partition_halts USING btree (topic, partition, number DESC);
+
+CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, topic, number DESC);
+
+CREATE INDEX placements_by_cluster ON ledger.placements USING btree (fleet, cluster, node);
+
+CREATE INDEX quarantine_by_address ON ledger.quarantine USING btree (address, "position");
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_0_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_1_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_2_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_3_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_4_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_5_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_6_pkey;
+
+ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_7_pkey;
+
+ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_000000_pkey;
+
+ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_000001_pkey;
+
+ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_default_pkey;
+
+CREATE TRIGGER continuity BEFORE INSERT ON ledger.receipts FOR EACH ROW EXECUTE FUNCTION ledger.check_receipt();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.admission_answers FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.append_locks FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.archived_ranges FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.checkpoints FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.divisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.event_effects FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.event_identity FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.events FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.fleets FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.geneses FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.heads FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.incarnations FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_epochs FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_halts FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_locks FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_pins FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.published FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.quarantine FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.quarantine_outcomes FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.receipts FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.tile_hashes FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.admission_answers FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.append_locks FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.archived_ranges FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.checkpoints FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.divisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_effects FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_0 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_1 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_2 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_3 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_4 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_5 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_6 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_identity_7 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_000000 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_000001 FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_default FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.fleets FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.geneses FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.heads FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.incarnations FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_epochs FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_halts FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_locks FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_pins FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.published FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.quarantine FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.quarantine_outcomes FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.receipts FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.tile_hashes FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+ALTER TABLE ONLY ledger.admission_answers
+    ADD CONSTRAINT admission_answers_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.append_locks
+    ADD CONSTRAINT append_locks_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.archived_ranges
+    ADD CONSTRAINT archived_ranges_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.checkpoints
+    ADD CONSTRAINT checkpoints_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.decided
+    ADD CONSTRAINT decided_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.geneses
+    ADD CONSTRAINT geneses_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.heads
+    ADD CONSTRAINT heads_fleet_tree_fkey FOREIGN KEY (fleet, tree) REFERENCES ledger.append_locks(fleet, tree);
+
+ALTER TABLE ONLY ledger.incarnations
+    ADD CONSTRAINT incarnations_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.leases
+    ADD CONSTRAINT leases_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.partition_epochs
+    ADD CONSTRAINT partition_epochs_topic_partition_fkey FOREIGN KEY (topic, partition) REFERENCES ledger.partition_locks(topic, partition);
+
+ALTER TABLE ONLY ledger.published
+    ADD CONSTRAINT published_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.quarantine_outcomes
+    ADD CONSTRAINT quarantine_outcomes_quarantined_fkey FOREIGN KEY (quarantined) REFERENCES ledger.quarantine("position");
+
+ALTER TABLE ONLY ledger.receipts
+    ADD CONSTRAINT receipts_topic_partition_epoch_fkey FOREIGN KEY (topic, partition, epoch) REFERENCES ledger.partition_epochs(topic, partition, epoch);
+
+ALTER TABLE ONLY ledger.snapshots
+    ADD CONSTRAINT snapshots_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.tile_hashes
+    ADD CONSTRAINT tile_hashes_fleet_tree_fkey FOREIGN KEY (fleet, tree) REFERENCES ledger.append_locks(fleet, tree);
+
+GRANT USAGE ON SCHEMA ledger TO ledger_maintainer;
+GRANT USAGE ON SCHEMA ledger TO ledger_writer;
+GRANT USAGE ON SCHEMA ledger TO ledger_decider;
+GRANT USAGE ON SCHEMA ledger TO ledger_publisher;
+GRANT USAGE ON SCHEMA ledger TO ledger_signer;
+
+GRANT USAGE ON SCHEMA ledger_api TO ledger_reader;
+GRANT USAGE ON SCHEMA ledger_api TO ledger_maintainer;
+GRANT USAGE ON SCHEMA ledger_api TO ledger_writer;
+GRANT USAGE ON SCHEMA ledger_api TO ledger_decider;
+GRANT USAGE ON SCHEMA ledger_api TO ledger_publisher;
+GRANT USAGE ON SCHEMA ledger_api TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.adopt_default() FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.adopt_default() TO ledger_maintainer;
+
+REVOKE ALL ON FUNCTION ledger.check_receipt() FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.check_receipt() TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) TO ledger_maintainer;
+
+REVOKE ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) TO ledger_maintainer;
+
+REVOKE ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_decider;
+
+REVOKE ALL ON FUNCTION ledger.make_partition(p_ordinal bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.make_partition(p_ordinal bigint) TO ledger_maintainer;
+
+REVOKE ALL ON FUNCTION ledger.micros(moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.micros(moment timestamp with time zone) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.moment(micros bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.positions_per_partition() FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.positions_per_partition() TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.positions_per_partition() TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.positions_per_partition() TO ledger_decider;
+
+REVOKE ALL ON PROCEDURE ledger.protect(IN history regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION ledger.refuse_change() FROM PUBLIC;
+
+GRANT SELECT ON TABLE ledger.admission_answers TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.admission_answers TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.admission_answers TO ledger_decider;
+GRANT SELECT ON TABLE ledger.admission_answers TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.admission_answers TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.append_locks TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.append_locks TO ledger_writer;
+GRANT SELECT ON TABLE ledger.append_locks TO ledger_decider;
+GRANT SELECT ON TABLE ledger.append_locks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.append_locks TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_writer;
+GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_decider;
+GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.checkpoints TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.checkpoints TO ledger_writer;
+GRANT SELECT ON TABLE ledger.checkpoints TO ledger_decider;
+GRANT SELECT ON TABLE ledger.checkpoints TO ledger_publisher;
+GRANT SELECT,INSERT ON TABLE ledger.checkpoints TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.decided TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decided TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.decided TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decided TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decided TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.decisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.decisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.divisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.divisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger.divisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.divisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_effects TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_0 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_0 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_0 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_0 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_0 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_1 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_1 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_1 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_1 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_1 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_2 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_2 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_2 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_2 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_2 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_3 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_3 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_3 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_3 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_3 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_4 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_4 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_4 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_4 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_4 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_5 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_5 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_5 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_5 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_5 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_6 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_6 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_6 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_6 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_6 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_identity_7 TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_7 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_identity_7 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_identity_7 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_identity_7 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.events TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_decider;
+GRANT SELECT ON TABLE ledger.events TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.events TO ledger_signer;
+
+GRANT SELECT,INSERT ON TABLE ledger.events_000000 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.events_000000 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.events_000000 TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.events_000000 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.events_000000 TO ledger_signer;
+
+GRANT SELECT,INSERT ON TABLE ledger.events_000001 TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.events_000001 TO ledger_decider;
+GRANT SELECT ON TABLE ledger.events_000001 TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.events_000001 TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.events_000001 TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.events_default TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.events_default TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.events_default TO ledger_decider;
+GRANT SELECT ON TABLE ledger.events_default TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.events_default TO ledger_signer;
+
+GRANT USAGE ON SEQUENCE ledger.fleet_numbers TO ledger_writer;
+
+GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.geneses TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.geneses TO ledger_writer;
+GRANT SELECT ON TABLE ledger.geneses TO ledger_decider;
+GRANT SELECT ON TABLE ledger.geneses TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.geneses TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
+GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.incarnations TO ledger_writer;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_decider;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.leases TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.leases TO ledger_writer;
+GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_decider;
+GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.leases TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_writer;
+GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_decider;
+GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.partition_halts TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.partition_halts TO ledger_writer;
+GRANT SELECT ON TABLE ledger.partition_halts TO ledger_decider;
+GRANT SELECT ON TABLE ledger.partition_halts TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.partition_halts TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.partition_locks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.partition_locks TO ledger_writer;
+GRANT SELECT ON TABLE ledger.partition_locks TO ledger_decider;
+GRANT SELECT ON TABLE ledger.partition_locks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.partition_locks TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.partition_pins TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.partition_pins TO ledger_writer;
+GRANT SELECT ON TABLE ledger.partition_pins TO ledger_decider;
+GRANT SELECT ON TABLE ledger.partition_pins TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.partition_pins TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.placements TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger.placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.published TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.published TO ledger_writer;
+GRANT SELECT ON TABLE ledger.published TO ledger_decider;
+GRANT SELECT,INSERT ON TABLE ledger.published TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.published TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.quarantine TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.quarantine TO ledger_writer;
+GRANT SELECT ON TABLE ledger.quarantine TO ledger_decider;
+GRANT SELECT ON TABLE ledger.quarantine TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.quarantine TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.quarantine_outcomes TO ledger_writer;
+GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_decider;
+GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.receipts TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.receipts TO ledger_writer;
+GRANT SELECT ON TABLE ledger.receipts TO ledger_decider;
+GRANT SELECT ON TABLE ledger.receipts TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.receipts TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.schema_version TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.schema_version TO ledger_writer;
+GRANT SELECT ON TABLE ledger.schema_version TO ledger_decider;
+GRANT SELECT ON TABLE ledger.schema_version TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.schema_version TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.snapshots TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.snapshots TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.snapshots TO ledger_decider;
+GRANT SELECT ON TABLE ledger.snapshots TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.snapshots TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.source_bindings TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.source_bindings TO ledger_writer;
+GRANT SELECT ON TABLE ledger.source_bindings TO ledger_decider;
+GRANT SELECT ON TABLE ledger.source_bindings TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.source_bindings TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_decider;
+GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.divisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.events TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.incidents TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_signer;

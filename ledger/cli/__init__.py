@@ -1,0 +1,1 @@
+"""The ``ledger`` command: words for people around what the other rooms do."""

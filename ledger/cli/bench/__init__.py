@@ -1,0 +1,1 @@
+"""Benchmarks: how fast the ledger is, measured against a floor in the same run."""

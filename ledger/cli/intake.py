@@ -1,0 +1,183 @@
+"""``ledger ingest`` and ``ledger fleets``: events from files, and who may send them."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.run import run
+from ledger.errors import SetupProblem
+from ledger.log import fleets, lines
+from ledger.log.database import connect
+from ledger.log.intake import Taken, open_fleet
+from ledger.units import FleetName
+
+ClockOption = Annotated[
+    Literal["wall", "event"] | None,
+    typer.Option(
+        "--clock",
+        help="Where recorded_at comes from in a fleet that is opened now: the server's clock, or the"
+        " time each event carries (imports, tests). Fixed at the first append.",
+    ),
+]
+
+
+def ingest(
+    file: Annotated[str, typer.Argument(help="CloudEvents as JSON lines; - is standard input.")],
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            help="The fleet of events that name none; events that name another are refused."
+        ),
+    ] = None,
+    clock: ClockOption = None,
+    batch: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Events a transaction; shows in no decision.")
+    ] = lines.BATCH,
+    create_fleets: Annotated[
+        Literal["auto", "never"],
+        typer.Option(envvar="LEDGER_FLEET_CREATE", help="Whether an unknown fleet is opened."),
+    ] = "auto",
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take CloudEvents from a file into the log, each exactly once.
+
+    Reading a file again, or the rest of one after a crash, appends only what was not there yet.
+    A line that cannot be accepted goes to quarantine with a named reason and stops nothing; see
+    `ledger quarantine list`.
+    """
+
+    async def main(_stop: asyncio.Event) -> Taken:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            with ExitStack() as open_:
+                source, size = _opened(file, open_)
+                told = open_.enter_context(_Told(size, silent=as_json))
+                return await lines.ingest(
+                    connection,
+                    told.counting(source),
+                    fleet=None if fleet is None else FleetName(fleet),
+                    clock=clock,
+                    create_fleets=create_fleets == "auto",
+                    batch=batch,
+                    on_batch=told.show,
+                )
+        finally:
+            await connection.close()
+
+    taken = run(main)
+    if as_json:
+        typer.echo(json.dumps(_counts(taken)))
+        return
+    counts = _counts(taken)
+    for name in ("appended", "duplicate", "conflicting", "quarantined"):
+        typer.echo(f"{counts[name]:>12,} {name}")
+    if taken.quarantined:
+        aside.print("[dim]`ledger quarantine list` says why.[/dim]")
+
+
+def _counts(taken: Taken) -> dict[str, int]:
+    return {
+        "appended": taken.appended,
+        "duplicate": taken.duplicates,
+        "conflicting": taken.conflicts,
+        "quarantined": taken.quarantined,
+    }
+
+
+def _opened(file: str, open_: ExitStack) -> tuple[Iterable[bytes], int | None]:
+    if file == "-":
+        return sys.stdin.buffer, None
+    path = Path(file)
+    try:
+        return open_.enter_context(path.open("rb")), path.stat().st_size
+    except OSError as error:
+        raise SetupProblem(f"{path}: {error.strerror}") from error
+
+
+class _Told:
+    """Progress on the terminal, by bytes where the size is known; nothing where nobody watches."""
+
+    def __init__(self, size: int | None, *, silent: bool) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=aside,
+            transient=True,
+            disable=silent or not aside.is_terminal,
+        )
+        self._task = self._bar.add_task("reading", total=size)
+        self._bytes = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def counting(self, source: Iterable[bytes]) -> Iterable[bytes]:
+        for line in source:
+            self._bytes += len(line)
+            yield line
+
+    def show(self, taken: Taken) -> None:
+        self._bar.update(
+            self._task, completed=self._bytes, description=f"{taken.appended:,} appended"
+        )
+
+
+fleets_app = typer.Typer(help="Fleets: what one log decides for.", no_args_is_help=True)
+
+
+@fleets_app.command("open")
+def open_command(
+    name: Annotated[str, typer.Argument(help="Name of the fleet: a DNS label.")],
+    clock: Annotated[
+        Literal["wall", "event"], typer.Option(help="Where recorded_at comes from.")
+    ] = "wall",
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Open a fleet, for logs where an unknown one is not opened on sight."""
+
+    async def main(_stop: asyncio.Event) -> None:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            opened = await open_fleet(connection, FleetName(name), clock=clock)
+        finally:
+            await connection.close()
+        aside.print(f"fleet {opened.name} is open, on the {opened.clock} clock")
+
+    run(main)
+
+
+@fleets_app.command("bind")
+def bind_command(
+    source: Annotated[str, typer.Argument(help="The CloudEvents source.")],
+    fleet: Annotated[str, typer.Argument(help="The only fleet it may speak for.")],
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Bind a source to a fleet: events of it that name another fleet are quarantined."""
+
+    async def main(_stop: asyncio.Event) -> None:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            await fleets.bind(connection, source, FleetName(fleet))
+        finally:
+            await connection.close()
+        aside.print(f"{source} speaks for {fleet} from now on")
+
+    run(main)

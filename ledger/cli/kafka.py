@@ -1,0 +1,153 @@
+"""``ledger consume``, ``ledger publish`` and ``ledger partitions``: Kafka in and out."""
+
+import asyncio
+import getpass
+import json
+from dataclasses import asdict, astuple
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ledger.cli import logs
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.deciding import holder
+from ledger.cli.run import run
+from ledger.errors import SetupProblem
+from ledger.log import receipts
+from ledger.log.database import connect
+from ledger.log.receipts import PartitionStanding
+from ledger.units import Offset
+
+
+def consume(
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this topic; may be given more than once. Default: all of Ledger's."
+        ),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Take events from Kafka into the log, each exactly once.
+
+    Configured by LEDGER_KAFKA_* (docs/operating-kafka.md). Run as many as there are partitions;
+    each can be killed at any moment.
+    """
+    from consumers import feed, subscription
+    from consumers.settings import Settings
+
+    logs.configure()
+
+    async def main(stop: asyncio.Event) -> None:
+        url = await locate(database_url, data)
+        settings = Settings()
+        topics = subscription.topics(settings.kafka_topic_prefix)
+        if topic:
+            unknown = sorted(set(topic) - {one.name for one in topics})
+            if unknown:
+                known = ", ".join(one.name for one in topics)
+                raise SetupProblem(f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}")
+            topics = [one for one in topics if one.name in topic]
+        await feed.run(settings, url, topics=topics, stop=stop)
+
+    run(main)
+
+
+def publish(database_url: DatabaseUrl = None, data: Data = None) -> None:
+    """Hand decisions to Kafka, in order and at least once (topic ledger.decisions)."""
+    from consumers import publisher
+    from consumers.settings import Settings
+
+    logs.configure()
+
+    async def main(stop: asyncio.Event) -> None:
+        url = await locate(database_url, data)
+        await publisher.run(Settings(), url, holder=holder(), stop=stop)
+
+    run(main)
+
+
+partitions_app = typer.Typer(
+    help="Kafka partitions: how far each was taken, and those that stand still until you look.",
+    no_args_is_help=True,
+)
+
+
+@partitions_app.command("list")
+def list_command(
+    database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """List every partition the ledger has seen, with its next offset and why it stands still."""
+
+    async def main(_stop: asyncio.Event) -> list[PartitionStanding]:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            return await receipts.partitions(connection)
+        finally:
+            await connection.close()
+
+    rows = run(main)
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(asdict(row)))
+        return
+    table = Table("topic", "partition", "next", "halted", "detail", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in astuple(row)))
+    Console(highlight=False).print(table)
+
+
+@partitions_app.command("resume")
+def resume_command(
+    topic: str,
+    partition: int,
+    why: Annotated[str, typer.Option("--why", help="The reason; it is recorded.")],
+    at: Annotated[
+        int | None,
+        typer.Option(min=0, help="The offset to go on from; default: where it stood."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Let a halted partition go on. Where it goes on is your decision and is recorded as one."""
+
+    async def main(_stop: asyncio.Event) -> None:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            await receipts.resume(
+                connection,
+                topic,
+                partition,
+                at=None if at is None else Offset(at),
+                why=why,
+                by=getpass.getuser(),
+            )
+        finally:
+            await connection.close()
+
+    run(main)
+    aside.print(f"{topic}/{partition} goes on")
+
+
+@partitions_app.command("confirm")
+def confirm_command(
+    fleet: str,
+    topic: str,
+    partition: int,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Confirm that a fleet's events of a topic come by another partition from now on."""
+
+    async def main(_stop: asyncio.Event) -> None:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            await receipts.pin(connection, fleet, topic, partition, by=getpass.getuser())
+        finally:
+            await connection.close()
+
+    run(main)
+    aside.print(f"fleet {fleet}: {topic} comes by partition {partition}")

@@ -1,0 +1,24 @@
+"""How the services write their logs: JSON lines, or readable ones where a person watches."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(*, verbose: bool = False) -> None:
+    """Send structured logs to standard error."""
+    watched = sys.stderr.isatty()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.dev.ConsoleRenderer() if watched else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.DEBUG if verbose else logging.INFO
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

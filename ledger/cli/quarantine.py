@@ -1,0 +1,134 @@
+"""``ledger quarantine``: look at what could not be accepted, let it in, or close it."""
+
+import asyncio
+import getpass
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.run import run
+from ledger.errors import SetupProblem
+from ledger.log import lines, quarantine
+from ledger.log.database import connect
+from ledger.log.quarantine import Released
+from ledger.units import FleetName, Position
+from ledger.views.reading import Quarantined, quarantined, quarantined_value
+
+app = typer.Typer(
+    help="Messages that could not be accepted: none is lost, each can be let in later.",
+    no_args_is_help=True,
+)
+
+PositionArgument = Annotated[
+    int, typer.Argument(help="The number that `ledger quarantine list` shows.")
+]
+Why = Annotated[str, typer.Option("--why", help="The reason; it is recorded.")]
+
+
+@app.command("list")
+def list_command(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what was released or discarded.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List quarantined messages, newest first."""
+
+    async def main(_stop: asyncio.Event) -> list[Quarantined]:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            return await quarantined(connection, everything=everything, limit=limit)
+        finally:
+            await connection.close()
+
+    rows = run(main)
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(asdict(row), default=str))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("number", "address", "reason", "detail", "outcome"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(str(row.position), row.address, row.reason, row.detail, row.outcome or "")
+    Console(highlight=False).print(table)
+
+
+@app.command("show")
+def show_command(
+    position: PositionArgument, database_url: DatabaseUrl = None, data: Data = None
+) -> None:
+    """Print a quarantined message as it was received, byte for byte."""
+
+    async def main(_stop: asyncio.Event) -> bytes:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            value = await quarantined_value(connection, position)
+        finally:
+            await connection.close()
+        if value is None:
+            raise SetupProblem(f"quarantine {position}: there is no such message")
+        return value
+
+    typer.echo(run(main))
+
+
+@app.command("release")
+def release_command(
+    position: PositionArgument,
+    why: Why,
+    corrected: Annotated[
+        Path | None, typer.Option(help="A file with the corrected CloudEvent to let in instead.")
+    ] = None,
+    fleet: Annotated[str | None, typer.Option(help="Its fleet, where it names none.")] = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
+    """Let a quarantined message in: as a new event with an identity of its own.
+
+    It is judged by today's contract; what is still wrong is refused again and stays where it is.
+    """
+
+    async def main(_stop: asyncio.Event) -> Released:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            return await quarantine.release(
+                connection,
+                Position(position),
+                families=lines.FAMILIES,
+                by=getpass.getuser(),
+                why=why,
+                fleet=None if fleet is None else FleetName(fleet),
+                corrected=None if corrected is None else corrected.read_bytes().strip(),
+            )
+        finally:
+            await connection.close()
+
+    released = run(main)
+    aside.print(f"{released.address} is position {released.position} of fleet {released.fleet}")
+
+
+@app.command("discard")
+def discard_command(
+    position: PositionArgument, why: Why, database_url: DatabaseUrl = None, data: Data = None
+) -> None:
+    """Close a quarantined message without letting it in; its bytes stay in the record."""
+
+    async def main(_stop: asyncio.Event) -> None:
+        connection = await connect(await locate(database_url, data), "ledger_writer")
+        try:
+            await quarantine.discard(connection, Position(position), by=getpass.getuser(), why=why)
+        finally:
+            await connection.close()
+
+    run(main)
+    aside.print(f"quarantine {position} is closed")

@@ -1,0 +1,64 @@
+"""Run a coroutine as a command: signals ask it to stop, errors become one line and an exit code."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+import typer
+
+from ledger.cli.database import aside
+from ledger.errors import InvalidEvent, LedgerError, LedgerStopped, LogUnavailable, SetupProblem
+
+REFUSED: Final = 65
+FAILED: Final = 70
+UNAVAILABLE: Final = 75
+NEEDS_A_PERSON: Final = 76
+MISCONFIGURED: Final = 78
+"""Exit codes beyond those of the audits, numbered as sysexits.h does."""
+
+Answer = TypeVar("Answer")
+
+
+def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
+    """Run ``main``; the event it gets is set when somebody asks the command to stop."""
+    try:
+        return asyncio.run(_with_signals(main))
+    except LedgerError as error:
+        aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+        raise typer.Exit(_exit_code(error)) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+async def _with_signals(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    me = asyncio.current_task()
+    assert me is not None
+
+    def asked_to_stop() -> None:
+        if stop.is_set():
+            me.cancel()  # Asked twice: somebody does not want to wait for the end of a batch.
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked_to_stop)
+    try:
+        return await main(stop)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _exit_code(error: LedgerError) -> int:
+    match error:
+        case InvalidEvent():
+            return REFUSED
+        case LogUnavailable():
+            return UNAVAILABLE
+        case LedgerStopped():
+            return NEEDS_A_PERSON
+        case SetupProblem():
+            return MISCONFIGURED
+        case _:
+            return FAILED

@@ -1,0 +1,1 @@
+"""An invented fleet and its history, for demonstrations, benchmarks and tests."""

@@ -1,0 +1,1 @@
+"""What the World asks and what the core answers: decisions with their reasons."""

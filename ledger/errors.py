@@ -1,0 +1,106 @@
+"""Every deliberate error, sorted by whose fault it is.
+
+A scheduler that cannot serve a request is not an error: that is a recorded ``Refusal`` with
+reasons. What is here is the rest, one root and four branches, so that whoever catches one knows
+what to do without reading its message:
+
+``InvalidEvent``      the producer sent nonsense: quarantine it, go on
+``LogUnavailable``    the surroundings failed: nothing was written, try again
+``WrongPosition``     somebody else was faster: read again, decide again
+``LedgerStopped``     going on would lose or fork history: a person has to look
+
+A broken promise of our own is an ``assert``, or ``ReplayDiverged``: never caught, always loud.
+Messages begin with the address of what they speak of.
+"""
+
+from typing import Literal
+
+InvalidReason = Literal[
+    "not_json",
+    "not_utf8",
+    "duplicate_key",
+    "not_a_number",
+    "too_deep",
+    "too_large",
+    "not_a_cloudevent",
+    "unsupported_mode",
+    "missing_attribute",
+    "invalid_attribute",
+    "unknown_type",
+    "unknown_version",
+    "no_data",
+    "missing_field",
+    "wrong_field",
+    "negative_quantity",
+    "not_whole",
+    "out_of_range",
+    "subject_mismatch",
+    "wrong_fleet",
+    "unknown_fleet",
+    "reserved_type",
+    "wrong_topic",
+    "source_not_bound",
+    "salt_not_first",
+    "time_required",
+    "identity_conflict",
+]
+"""Why a message went to quarantine. The names are public: people alert on them (docs/errors.md)."""
+
+
+class LedgerError(Exception):
+    """The root: anything the ledger raises on purpose."""
+
+
+class InvalidEvent(LedgerError):
+    """A message that no version of the contract accepts."""
+
+    def __init__(self, reason: InvalidReason, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason: InvalidReason = reason
+        self.detail = detail
+
+
+class InvalidRequest(LedgerError):
+    """A question put to the core that has no answer because it is malformed; ``code`` is public."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class LogUnavailable(LedgerError):
+    """Postgres could not be reached or gave up; nothing was written."""
+
+
+class KafkaUnavailable(LedgerError):
+    """Kafka could not be reached, or its client gave up; what was taken so far is in the log."""
+
+
+class WrongPosition(LedgerError):
+    """Another writer moved the log, a cursor or a lease since it was read."""
+
+
+class StaleEpoch(WrongPosition):
+    """A partition or a lease has a newer owner; this one must let go of it."""
+
+
+class LedgerStopped(LedgerError):
+    """Going on would lose or fork history; the message says what a person has to decide."""
+
+
+class AlgorithmMissing(LedgerStopped):
+    """A policy names a version that this program does not have; another release may."""
+
+    def __init__(self, system: str, version: int) -> None:
+        super().__init__(f"{system}: version {version} is not in this program")
+        self.system = system
+        self.version = version
+
+
+class ReplayDiverged(LedgerError):
+    """A recomputed decision differs from the recorded one."""
+
+
+class SetupProblem(LedgerError):
+    """The surroundings are not as the ledger needs them; the message says what to do about it."""

@@ -1,0 +1,1 @@
+"""What each event type must look like: one module per family."""

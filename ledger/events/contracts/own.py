@@ -1,0 +1,180 @@
+"""What the ledger itself records: time, admissions, quarantine, incidents.
+
+Nobody else may say these. They are ``own`` also where their name puts them beside another family:
+the webhook's admissions are about workloads, and still nobody's but the webhook's to report.
+"""
+
+# ruff: noqa: D102 - what fact is for is said once, in EventData
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from ledger.events.contract import (
+    LONGEST_DETAIL,
+    MOST_ENTRIES,
+    Cluster,
+    Contract,
+    Family,
+    Name,
+    Text,
+    Word,
+)
+from ledger.events.contracts.workload import Owner
+from ledger.events.strict_json import canonical
+from ledger.facts import event as log_event
+from ledger.facts import own as facts
+from ledger.units import LARGEST_WHOLE_NUMBER, EventType, Microseconds, Subject
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class TimePassed(Contract):
+    """Time went by until a deadline was reached, and nothing else happened."""
+
+    event_type: ClassVar = EventType("ledger.time.time.passed.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ()
+
+    now: Annotated[Microseconds, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
+    """Microseconds since 1970."""
+
+    def fact(self) -> facts.TimePassed:
+        return facts.TimePassed(self.now)
+
+
+class AdmissionRequested(Contract):
+    """A cluster asks about a pod that is about to be created."""
+
+    event_type: ClassVar = EventType("ledger.workload.admission.requested.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("namespace", "owner.name")
+
+    uid: Word
+    """The admission's own uid; a retried call carries it again."""
+    cluster: Cluster
+    """Who asks."""
+    namespace: Name
+    """Where the pod will be."""
+    owner: Owner
+    """Its controller."""
+    template_hash: Text = ""
+    """Which version of the template it is made from."""
+    dry_run: bool = False
+    """Whether nothing will really be created."""
+    carried: Word | None = None
+    """The reservation that the pod already names."""
+    user_pin: facts.UserPin | None = None
+    """The capacity class that its user insists on."""
+    pod: dict[str, Any] = Field(default_factory=dict)
+    """What the answer needs of the pod."""
+
+    def fact(self) -> facts.AdmissionRequested:
+        return facts.AdmissionRequested(
+            uid=self.uid,
+            cluster=self.cluster,
+            namespace=self.namespace,
+            owner=self.owner.fact(),
+            template_hash=self.template_hash,
+            dry_run=self.dry_run,
+            carried=self.carried,
+            user_pin=self.user_pin,
+            pod=canonical(self.pod).decode(),
+        )
+
+
+class AdmissionBypassed(Contract):
+    """An admission was answered "allowed, unpatched", because no better answer came in time."""
+
+    event_type: ClassVar = EventType("ledger.workload.admission.bypassed.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("uid",)
+
+    uid: Word
+    """The admission's uid."""
+    reason: Text
+    """Why."""
+
+    def fact(self) -> facts.AdmissionBypassed:
+        return facts.AdmissionBypassed(self.uid, self.reason)
+
+
+class PodsListed(Contract):
+    """Which reservations a list of one template's pods found."""
+
+    event_type: ClassVar = EventType("ledger.workload.pods.listed.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("admission_uid",)
+
+    admission_uid: Word
+    """The admission that made it necessary."""
+    template_hash: Text
+    """Which version of the template."""
+    present: Annotated[list[Word], Field(max_length=MOST_ENTRIES)]
+    """The reservations found."""
+
+    def fact(self) -> facts.PodsListed:
+        return facts.PodsListed(
+            self.admission_uid, self.template_hash, tuple(sorted(set(self.present)))
+        )
+
+
+class MessageReleased(Contract):
+    """A quarantined message was let in after all: what it says happens here and now."""
+
+    event_type: ClassVar = EventType("ledger.quarantine.message.released.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("address",)
+
+    address: Text
+    """Where the message was quarantined."""
+    event: dict[str, Any]
+    """The event it holds, in structured form."""
+
+    def holding(self, fact: log_event.Fact) -> log_event.MessageReleased:
+        """The release of an event that says ``fact``."""
+        assert not isinstance(fact, log_event.OwnFact), "only what came from outside is quarantined"
+        return log_event.MessageReleased(
+            address=self.address,
+            source=self.event["source"],
+            id=self.event["id"],
+            type=EventType(self.event["type"]),
+            subject=Subject(self.event["subject"]),
+            fact=fact,
+        )
+
+
+class MessageQuarantined(Contract):
+    """A message could not be accepted and is kept under its address."""
+
+    event_type: ClassVar = EventType("ledger.quarantine.message.quarantined.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("address",)
+
+    address: Text
+    """Where it came from."""
+    reason: Word
+    """Why, as docs/errors.md lists it."""
+    sha256: Sha256
+    """The digest of the message."""
+
+    def fact(self) -> facts.MessageQuarantined:
+        return facts.MessageQuarantined(self.address, self.reason, self.sha256)
+
+
+class IncidentRecorded(Contract):
+    """Something happened that a person has to look at."""
+
+    event_type: ClassVar = EventType("ledger.incident.incident.recorded.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ("address",)
+
+    kind: Word
+    """What kind of thing."""
+    address: Text
+    """What it happened to."""
+    detail: Annotated[str, Field(max_length=LONGEST_DETAIL)]
+    """What is known about it."""
+
+    def fact(self) -> facts.IncidentRecorded:
+        return facts.IncidentRecorded(self.kind, self.address, self.detail)

@@ -1,0 +1,1 @@
+"""What happened, and what was decided: frozen values, nothing else."""

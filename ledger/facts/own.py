@@ -1,0 +1,73 @@
+"""What the ledger itself recorded: time, admissions, incidents, quarantine.
+
+These are refused from outside. ``MessageReleased`` is in ``ledger.facts.event``, because it holds
+one of the other facts.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ledger.facts.workload import Owner
+from ledger.units import ClusterName, Microseconds
+
+UserPin = Literal["spot", "od"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The decider saw that a deadline had passed and nothing else had happened."""
+
+    now: Microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRequested:
+    """A cluster's API server asked about a pod that is about to be created."""
+
+    uid: str
+    """The admission's own; a retry of the same call carries it again."""
+    cluster: ClusterName
+    namespace: str
+    owner: Owner
+    template_hash: str
+    dry_run: bool
+    carried: str | None
+    """The reservation the pod already names."""
+    user_pin: UserPin | None
+    pod: str
+    """What the answer needs of the pod, as canonical JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionBypassed:
+    """An admission was answered "allowed, unpatched"; its reservation is released."""
+
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodsListed:
+    """Which reservations a list of a template's pods found while an admission was waiting."""
+
+    admission_uid: str
+    template_hash: str
+    present: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageQuarantined:
+    """A message could not be accepted; it is kept as it came, under its address."""
+
+    address: str
+    reason: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRecorded:
+    """Something stopped that a person has to look at."""
+
+    kind: str
+    address: str
+    detail: str

@@ -1,0 +1,182 @@
+"""Write decisions, and how far a fleet is decided, in one transaction; read them back in order.
+
+The canonical record goes in with its columns, its leaf and the cursor; what people read beyond
+that is projected by ``ledger.views`` in the same transaction. All of it is derived from the record
+and could be made again from it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import asyncpg
+import orjson
+
+from ledger.errors import WrongPosition
+from ledger.facts.decision import Decision, reasons, record, result
+from ledger.log import leases, merkle, trees
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.log.leases import Lease
+from ledger.units import DecisionNumber, Position
+
+Effect = Literal["applied", "stale", "no_effect"]
+
+PAGE: Final = 1000
+
+NOTHING_DECIDED: Final = -1
+"""The cursor before the first event was decided."""
+
+
+Project = Callable[[asyncpg.Connection], Awaitable[None]]
+"""Writes what people read of the decisions, inside the same transaction (``ledger.views``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A row of decisions as an audit needs it."""
+
+    number: DecisionNumber
+    position: Position
+    record: bytes
+    digest: bytes
+
+
+async def cursor(connection: asyncpg.Connection, fleet: Fleet) -> tuple[Position, int]:
+    """Position of the last event that was decided (-1: none), and how many decisions there were."""
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT through, decisions FROM ledger.decided WHERE fleet = $1"
+            " ORDER BY through DESC LIMIT 1",
+            fleet.number,
+        )
+    if row is None:
+        return Position(NOTHING_DECIDED), 0
+    return Position(row["through"]), row["decisions"]
+
+
+async def write(
+    connection: asyncpg.Connection,
+    lease: Lease,
+    *,
+    after: Position,
+    through: Position,
+    decisions: Sequence[Decision],
+    effects: Mapping[Position, Effect],
+    project: Project,
+) -> None:
+    """Record what the events from ``after`` + 1 to ``through`` led to.
+
+    Raises StaleEpoch or WrongPosition, with nothing written, where somebody else went on first.
+    """
+    fleet = lease.fleet
+    with refusals_named():
+        async with connection.transaction():
+            head = await trees.lock(connection, fleet.number, "decisions")
+            await leases.check(connection, lease)
+            found, _ = await cursor(connection, fleet)
+            if found != after:
+                raise WrongPosition(f"{fleet.name}: decided through {found}, expected {after}")
+            if decisions and decisions[0].number != head.frontier.size:
+                raise WrongPosition(
+                    f"{fleet.name}: next decision is {head.frontier.size},"
+                    f" expected {decisions[0].number}"
+                )
+            size = head.frontier.size + len(decisions)
+            if decisions:
+                records = [record(decision) for decision in decisions]
+                leaves = [merkle.leaf_hash(spelled) for spelled in records]
+                await _copy(connection, fleet, decisions, records, leaves)
+                await trees.extend(
+                    connection, fleet.number, "decisions", head, leaves, recorded_at=None
+                )
+            await project(connection)
+            if effects:
+                await connection.copy_records_to_table(
+                    "event_effects",
+                    schema_name="ledger",
+                    columns=("fleet", "position", "effect"),
+                    records=[
+                        (fleet.number, position, effects[position]) for position in sorted(effects)
+                    ],
+                )
+            await connection.execute(
+                "INSERT INTO ledger.decided (fleet, through, decisions, epoch)"
+                " VALUES ($1, $2, $3, $4)",
+                fleet.number,
+                through,
+                size,
+                lease.epoch,
+            )
+            if decisions:
+                await connection.execute("SELECT pg_notify('ledger_decisions', $1)", fleet.name)
+
+
+async def _copy(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    decisions: Sequence[Decision],
+    records: Sequence[bytes],
+    leaves: Sequence[bytes],
+) -> None:
+    await connection.copy_records_to_table(
+        "decisions",
+        schema_name="ledger",
+        columns=(
+            "fleet",
+            "number",
+            "incarnation",
+            "position",
+            "kind",
+            "subject",
+            "algorithm",
+            "version",
+            "branch",
+            "moved",
+            "previous_number",
+            "result",
+            "reasons",
+            "record",
+            "digest",
+        ),
+        records=[
+            (
+                fleet.number,
+                decision.number,
+                decision.incarnation,
+                decision.position,
+                decision.kind,
+                decision.subject,
+                decision.algorithm,
+                decision.version,
+                decision.branch,
+                decision.moved,
+                decision.previous,
+                orjson.dumps(result(decision.outcome)).decode(),
+                orjson.dumps(reasons(decision.outcome)).decode(),
+                spelled,
+                leaf,
+            )
+            for decision, spelled, leaf in zip(decisions, records, leaves, strict=True)
+        ],
+    )
+
+
+async def pages(
+    connection: asyncpg.Connection, fleet: Fleet, *, first: int = 0, before: int = 2**63 - 1
+) -> AsyncIterator[list[StoredDecision]]:
+    """Decisions from number ``first`` on, in order, page after page."""
+    while True:
+        with refusals_named():
+            rows = await connection.fetch(
+                "SELECT number, position, record, digest FROM ledger.decisions"
+                " WHERE fleet = $1 AND number >= $2 AND number < $3 ORDER BY number LIMIT $4",
+                fleet.number,
+                first,
+                before,
+                PAGE,
+            )
+        if not rows:
+            return
+        yield [StoredDecision(*row) for row in rows]
+        first = rows[-1]["number"] + 1

@@ -1,0 +1,37 @@
+"""A fleet's history in the order in which it was folded: each event with what was decided on it."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+
+from ledger.log import decisions, read
+from ledger.log.decisions import StoredDecision
+from ledger.log.fleets import Fleet
+from ledger.log.read import StoredEvent
+from ledger.units import Position
+
+Decided = tuple[StoredEvent, list[StoredDecision]]
+
+
+async def decided_pages(
+    connection: asyncpg.Connection, fleet: Fleet, *, through: Position
+) -> AsyncIterator[list[Decided]]:
+    """Events from the first to ``through``, page after page, each with its recorded decisions."""
+    pages = decisions.pages(connection, fleet)
+    waiting: list[StoredDecision] = []
+    more = True
+    async for page in read.pages(connection, fleet, first=Position(0), before=through + 1):
+        last = page[-1].position
+        while more and (not waiting or waiting[-1].position <= last):
+            found = await anext(pages, None)
+            more = found is not None
+            waiting += found or []
+        by_position: dict[int, list[StoredDecision]] = {event.position: [] for event in page}
+        taken = 0
+        for decision in waiting:
+            if decision.position > last:
+                break
+            by_position[decision.position].append(decision)
+            taken += 1
+        waiting = waiting[taken:]
+        yield [(event, by_position[event.position]) for event in page]

@@ -1,0 +1,91 @@
+"""Leases: one process at a time decides for a fleet, and one publishes; others stand by.
+
+A lease runs out by the database's clock. Taking it over raises its epoch, and whoever writes
+under a lease names the epoch: a holder that slept through its own replacement is refused.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import asyncpg
+
+from ledger.errors import StaleEpoch
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.units import Epoch
+
+Duty = Literal["decide", "publish"]
+
+LEASE_SECONDS: Final = 5
+"""How long a silent holder blocks the others: the longest pause after a kill -9."""
+
+RENEW_SECONDS: Final = 1.5
+"""Renewing more than three times in a lease, so that one slow commit does not lose it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to one duty for one fleet, while nobody holds a newer epoch."""
+
+    fleet: Fleet
+    duty: Duty
+    holder: str
+    epoch: Epoch
+
+
+async def acquire(
+    connection: asyncpg.Connection, fleet: Fleet, duty: Duty, *, holder: str
+) -> Lease | None:
+    """Take the lease if it is free, run out or already ours; None while somebody else holds it."""
+    with refusals_named():
+        epoch = await connection.fetchval(
+            "INSERT INTO ledger.leases AS l (fleet, duty, epoch, holder, expires_at)"
+            " VALUES ($1, $2, 1, $3, clock_timestamp() + $4 * interval '1 second')"
+            " ON CONFLICT (fleet, duty) DO UPDATE"
+            "   SET epoch = l.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at"
+            "   WHERE l.expires_at < clock_timestamp() OR l.holder = excluded.holder"
+            " RETURNING epoch",
+            fleet.number,
+            duty,
+            holder,
+            LEASE_SECONDS,
+        )
+    return None if epoch is None else Lease(fleet, duty, holder, Epoch(epoch))
+
+
+async def renew(connection: asyncpg.Connection, lease: Lease) -> None:
+    """Keep the lease; raises StaleEpoch where somebody took it over."""
+    with refusals_named():
+        kept = await connection.fetchval(
+            "UPDATE ledger.leases SET expires_at = clock_timestamp() + $4 * interval '1 second'"
+            " WHERE fleet = $1 AND duty = $2 AND epoch = $3 RETURNING epoch",
+            lease.fleet.number,
+            lease.duty,
+            lease.epoch,
+            LEASE_SECONDS,
+        )
+    if kept is None:
+        raise StaleEpoch(f"{lease.fleet.name}: lease {lease.duty} {lease.epoch} was taken over")
+
+
+async def check(connection: asyncpg.Connection, lease: Lease) -> None:
+    """Inside a transaction that writes under the lease: refuse a holder that was replaced."""
+    newest = await connection.fetchval(
+        "SELECT epoch FROM ledger.leases WHERE fleet = $1 AND duty = $2",
+        lease.fleet.number,
+        lease.duty,
+    )
+    if newest != lease.epoch:
+        raise StaleEpoch(f"{lease.fleet.name}: lease {lease.duty} {lease.epoch}, newest {newest}")
+
+
+async def let_go(connection: asyncpg.Connection, lease: Lease) -> None:
+    """End the lease at once, so that the next holder need not wait for it to run out."""
+    with refusals_named():
+        await connection.execute(
+            "UPDATE ledger.leases SET expires_at = '-infinity'"
+            " WHERE fleet = $1 AND duty = $2 AND epoch = $3",
+            lease.fleet.number,
+            lease.duty,
+            lease.epoch,
+        )

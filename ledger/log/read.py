@@ -1,0 +1,108 @@
+"""Read a fleet's events in order, and hear of new ones.
+
+Positions are drawn under the append lock and committed before the lock is let go, so whoever has
+read up to a position has missed nothing before it: reading on from there by key, in pages, each a
+short transaction of its own, is all it takes. Notifications only save waiting; what was read is
+the truth.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, Literal, NamedTuple
+
+import asyncpg
+
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.units import Position
+
+PAGE: Final = 1000
+"""Rows a page: past a few hundred the round trip is lost in the noise, and memory stays small."""
+
+
+class StoredEvent(NamedTuple):
+    """A row of the log: everything its leaf is made of, and the leaf."""
+
+    position: int
+    incarnation: int
+    recorded_at_micros: int
+    event_time_micros: int | None
+    revision: int
+    channel: str
+    topic: str | None
+    partition: int | None
+    coordinate: int | None
+    source: str
+    id: str
+    type: str
+    subject: str
+    payload: bytes
+    leaf: bytes
+
+
+_PAGE = f"""
+SELECT {", ".join(StoredEvent._fields)}
+  FROM ledger.events WHERE fleet = $1 AND position >= $2 AND position < $3
+ ORDER BY position LIMIT $4
+"""  # noqa: S608 - the names are our own
+
+
+async def page(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    *,
+    first: Position,
+    before: int = 2**63 - 1,
+    limit: int = PAGE,
+) -> list[StoredEvent]:
+    """Up to ``limit`` events from position ``first`` on, in order."""
+    with refusals_named():
+        rows = await connection.fetch(_PAGE, fleet.number, first, before, limit)
+    return [StoredEvent._make(row) for row in rows]
+
+
+async def pages(
+    connection: asyncpg.Connection, fleet: Fleet, *, first: Position, before: int = 2**63 - 1
+) -> AsyncIterator[list[StoredEvent]]:
+    """Page after page, until there is nothing more."""
+    while found := await page(connection, fleet, first=first, before=before):
+        yield found
+        first = Position(found[-1].position + 1)
+
+
+async def head_size(connection: asyncpg.Connection, fleet: Fleet) -> int:
+    """How many events a fleet's log holds."""
+    with refusals_named():
+        size = await connection.fetchval(
+            "SELECT max(size) FROM ledger.heads WHERE fleet = $1 AND tree = 'events'", fleet.number
+        )
+    return size or 0
+
+
+class Bell:
+    """Rings when something was appended anywhere; waiting on it always ends after a while too."""
+
+    def __init__(
+        self,
+        connection: asyncpg.Connection,
+        channel: Literal["ledger_events", "ledger_decisions"] = "ledger_events",
+    ) -> None:
+        self._connection = connection
+        self._channel = channel
+        self._rung = asyncio.Event()
+
+    async def listen(self) -> None:
+        """Begin to listen, on a connection that nobody else uses."""
+        await self._connection.add_listener(self._channel, self._ring)
+
+    def _ring(self, *_: object) -> None:
+        self._rung.set()
+
+    async def wait(self, *, at_most: float) -> None:
+        """Wait for a notification, at most so many seconds: polling stays the truth."""
+        try:
+            async with asyncio.timeout(at_most):
+                await self._rung.wait()
+        except TimeoutError:
+            pass
+        self._rung.clear()

@@ -1,0 +1,85 @@
+"""The append lock of a fleet's tree and the head under it.
+
+Whoever appends locks the tree first and holds the lock to the end of its transaction; positions
+are drawn under it, so they are gapless by construction and commit in order. The head is the
+newest row of an append-only table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import asyncpg
+
+from ledger.log import merkle
+from ledger.log.database import refusals_named
+from ledger.units import Incarnation, Microseconds
+
+Tree = Literal["events", "decisions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a tree ends, as seen under its lock, and what the database's clock says there."""
+
+    frontier: merkle.Frontier
+    recorded_at: Microseconds | None
+    clock: Microseconds
+    incarnation: Incarnation
+
+
+async def lock(connection: asyncpg.Connection, fleet: int, tree: Tree) -> Head:
+    """Take the tree's place in line; the lock is held until the transaction ends."""
+    row = await connection.fetchrow("SELECT * FROM ledger.lock_tree($1, $2)", fleet, tree)
+    assert row is not None, "lock_tree answers with one row or raises"
+    return Head(
+        frontier=merkle.Frontier.from_bytes(row["frontier"], size=row["size"]),
+        recorded_at=row["recorded_at_micros"],
+        clock=row["clock_micros"],
+        incarnation=row["incarnation"],
+    )
+
+
+async def extend(
+    connection: asyncpg.Connection,
+    fleet: int,
+    tree: Tree,
+    head: Head,
+    leaves: Sequence[bytes],
+    *,
+    recorded_at: Microseconds | None,
+) -> merkle.Frontier:
+    """Write the head behind ``leaves``, and the tile hashes that they complete."""
+    extension = merkle.extend(head.frontier, leaves)
+    await connection.execute(
+        "INSERT INTO ledger.heads (fleet, tree, size, recorded_at_micros, root, frontier)"
+        " VALUES ($1, $2, $3, $4, $5, $6)",
+        fleet,
+        tree,
+        extension.frontier.size,
+        recorded_at,
+        extension.frontier.root(),
+        extension.frontier.to_bytes(),
+    )
+    if extension.completed:
+        await connection.executemany(
+            "INSERT INTO ledger.tile_hashes (fleet, tree, level, number, hash)"
+            " VALUES ($1, $2, $3, $4, $5)",
+            [(fleet, tree, done.level, done.index, done.hash) for done in extension.completed],
+        )
+    return extension.frontier
+
+
+async def recorded_root(
+    connection: asyncpg.Connection, fleet: int, tree: Tree, *, at_most: int = 2**63 - 1
+) -> tuple[int, bytes]:
+    """Size and root of the newest head up to a size, without the lock."""
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT size, root FROM ledger.heads WHERE fleet = $1 AND tree = $2 AND size <= $3"
+            " ORDER BY size DESC LIMIT 1",
+            fleet,
+            tree,
+            at_most,
+        )
+    return (0, merkle.EMPTY_ROOT) if row is None else (row["size"], row["root"])

@@ -1,0 +1,1 @@
+"""What a fleet's log adds up to: the World, and ``evolve``."""

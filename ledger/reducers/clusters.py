@@ -1,0 +1,137 @@
+"""What happens to clusters, and to what lives in them.
+
+A cluster that became not ready still counts as a candidate for the policy's ``grace.cluster_ms``
+from that moment; the deadline is fixed when it is set, and taken back if the cluster is ready again
+or goes. One that was never seen ready has no grace, and neither has another life of the name.
+
+With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
+it does not name, except what was reported after the moment up to which the list speaks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ledger.facts.cluster import ClusterRemoved, ClusterUpserted, InventoryListed, NodeRemoved
+from ledger.facts.decision import Deadline
+from ledger.reducers import deadlines, objects
+from ledger.reducers.candidates import touched
+from ledger.reducers.objects import Key
+from ledger.reducers.world import Cluster, World
+from ledger.units import ClusterName, Microseconds, Subject
+
+MICROSECONDS_PER_MILLISECOND: Final = 1000
+
+
+def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: str) -> World:
+    """A cluster came or changed."""
+    told = objects.upsert(
+        world.objects, Key("cluster", subject), fact, source=source, now=world.now
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    before = world.clusters.get(fact.name)
+    same_life = before if told.before is not None else None
+    after = Cluster(fact.labels, fact.ready, _grace(world, fact, same_life))
+    return replace(_put(world, fact.name, before, after), objects=told.objects)
+
+
+def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str) -> World:
+    """A cluster is gone, with its nodes and disks."""
+    told = objects.remove(
+        world.objects,
+        Key("cluster", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    inside = [Key("node", node) for node in told.objects.inside("node", fact.name)]
+    inside += [Key("disk", disk) for disk in told.objects.inside("disk", fact.name)]
+    return replace(
+        _put(world, fact.name, world.clusters[fact.name], None),
+        objects=objects.drop(told.objects, inside, now=world.now),
+    )
+
+
+def grace_over(world: World, deadline: Deadline) -> World:
+    """A cluster has been not ready for too long."""
+    name = ClusterName(deadline.subject)
+    before = world.clusters[name]
+    assert before.grace == deadline, f"{name}: {before.grace} was set, {deadline} fired"
+    return _put(world, name, before, replace(before, grace=None))
+
+
+def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: str) -> World:
+    """A node is gone, with its disks."""
+    told = objects.remove(
+        world.objects,
+        Key("node", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    return replace(world, objects=_without_disks(told.objects, [subject], world.now))
+
+
+def listed(world: World, fact: InventoryListed) -> World:
+    """Whatever of the noun the cluster does not list any more is gone."""
+    there = frozenset(fact.keys)
+    missing = [
+        subject
+        for subject in world.objects.inside(fact.noun, fact.cluster)
+        if subject not in there and _is_covered(world, fact, subject)
+    ]
+    if not missing:
+        return replace(world, last_effect="no_effect")
+    left = objects.drop(
+        world.objects, [Key(fact.noun, subject) for subject in missing], now=world.now
+    )
+    if fact.noun == "node":
+        left = _without_disks(left, missing, world.now)
+    return replace(world, objects=left)
+
+
+def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster | None) -> World:
+    """The World with a cluster as it is now, its deadline set or taken back, and who is touched."""
+    queue = world.deadlines
+    was = None if before is None else before.grace
+    is_ = None if after is None else after.grace
+    if was != is_:
+        queue = queue if was is None else deadlines.take_back(queue, was)
+        queue = queue if is_ is None else deadlines.put(queue, is_)
+    clusters = world.clusters
+    return replace(
+        world,
+        clusters=clusters.delete(name) if after is None else clusters.set(name, after),
+        deadlines=queue,
+        due=touched(world, name, before=before, after=after),
+    )
+
+
+def _grace(world: World, fact: ClusterUpserted, before: Cluster | None) -> Deadline | None:
+    if fact.ready or before is None:
+        return None
+    if not before.ready:
+        return before.grace
+    grace = world.policy.grace.cluster_ms
+    if grace == 0:
+        return None
+    at = Microseconds(world.now + grace * MICROSECONDS_PER_MILLISECOND)
+    return Deadline(at, "grace", Subject(fact.name))
+
+
+def _without_disks(
+    kept: objects.Objects, nodes: Sequence[Subject], now: Microseconds
+) -> objects.Objects:
+    disks = [Key("disk", disk) for node in nodes for disk in kept.inside("disk", node)]
+    return objects.drop(kept, disks, now=now)
+
+
+def _is_covered(world: World, fact: InventoryListed, subject: Subject) -> bool:
+    return fact.through is None or world.objects.known[Key(fact.noun, subject)].at <= fact.through

@@ -1,0 +1,32 @@
+"""Moments of fleet time at which something runs out: which comes first, and how they are kept.
+
+A deadline is fixed when it is set; only what set it may take it back. They are kept in the order
+in which they fire: by moment, then kind, then subject. There are never many, so a sorted tuple is
+a better queue than a clever one.
+"""
+
+from bisect import bisect_left, insort
+
+from ledger.facts.decision import Deadline
+from ledger.units import Microseconds
+
+Deadlines = tuple[Deadline, ...]
+
+
+def put(deadlines: Deadlines, deadline: Deadline) -> Deadlines:
+    """With one more, which was not there."""
+    queue = list(deadlines)
+    insort(queue, deadline)
+    return tuple(queue)
+
+
+def take_back(deadlines: Deadlines, deadline: Deadline) -> Deadlines:
+    """Without one that is there."""
+    place = bisect_left(deadlines, deadline)
+    assert deadlines[place : place + 1] == (deadline,), f"{deadline} was never set"
+    return deadlines[:place] + deadlines[place + 1 :]
+
+
+def due(deadlines: Deadlines, now: Microseconds) -> Deadline | None:
+    """The first one that has passed, if any has: a moment has passed once it is reached."""
+    return deadlines[0] if deadlines and deadlines[0].at <= now else None

@@ -1,0 +1,240 @@
+"""The World after one more fact: ``evolve(world, fact) -> world``.
+
+There are two kinds of fact. An event is folded at its position, in its order, and says in the
+World what it did (``last_effect``), what it put out of force (``ended``) and which questions it
+raises (``due``). A decision that answers one of them is folded in turn. Who asks and who answers
+is not told here: see ``ledger.decisions``.
+
+Between two events a deadline may run out. It fires before the first event at or past it, in the
+order of ``ledger.reducers.deadlines``, and each firing is folded by itself (``lapse``), so that
+what it raises is decided before anything later happens. Fleet time is then the deadline's.
+
+History that was decided already is folded by ``follow``, which keeps to that order without asking
+anybody. Deciding and following make equal Worlds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from immutables import Map
+
+from ledger.errors import AlgorithmMissing
+from ledger.facts.cluster import (
+    ClusterRemoved,
+    ClusterUpserted,
+    InventoryListed,
+    NodeReclaiming,
+    NodeRemoved,
+    NodeUpserted,
+)
+from ledger.facts.control import PolicyChanged, ProposalApproved, ProposalRequested
+from ledger.facts.decision import Decision
+from ledger.facts.disk import (
+    DiskRemoved,
+    DiskUpserted,
+    ReplicaFailed,
+    ReplicaRecovered,
+    VolumeRemoved,
+    VolumeUpserted,
+)
+from ledger.facts.event import Event, Fact, MessageReleased
+from ledger.facts.own import (
+    AdmissionBypassed,
+    AdmissionRequested,
+    IncidentRecorded,
+    MessageQuarantined,
+    PodsListed,
+    TimePassed,
+)
+from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
+from ledger.facts.workload import (
+    JobFinished,
+    PodDeleted,
+    PodObserved,
+    ReplicaSetUpserted,
+    WorkloadRemoved,
+    WorkloadRescheduled,
+    WorkloadUpserted,
+)
+from ledger.reducers import clusters, deadlines, objects, outcomes, policies, workloads
+from ledger.reducers.objects import Key, Noun, Removal, Upsert
+from ledger.reducers.world import NOTHING_DUE, Due, World
+from ledger.units import DecisionNumber, Position, Subject, Uid
+
+ENGINE_VERSION: Final = 1
+"""Of everything here and of what ``ledger.decisions`` asks when."""
+
+
+def evolve(world: World, fact: Event | Decision) -> World:
+    """Fold one fact. Deadlines up to an event have fired before it; ``lapse`` and ``follow`` see to it."""
+    match fact:
+        case Event():
+            return _happened(world, fact)
+        case Decision():
+            return outcomes.decided(world, fact)
+
+
+def lapse(world: World) -> World:
+    """Fire the first deadline."""
+    _require_engine(world)
+    deadline = world.deadlines[0]
+    world = replace(world, now=deadline.at, due=NOTHING_DUE)
+    match deadline.kind:
+        case "grace":
+            world = clusters.grace_over(world, deadline)
+    assert deadline not in world.deadlines, f"{deadline} would fire for ever"
+    return _held(world)
+
+
+def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
+    """Fold an event and the decisions recorded at its position, in the order they were made in."""
+    waiting = list(reversed(decisions))
+    while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
+        world = lapse(world)
+        while waiting and waiting[-1].deadline == deadline:
+            world = evolve(world, waiting.pop())
+    world = evolve(world, event)
+    while waiting:
+        world = evolve(world, waiting.pop())
+    return world
+
+
+def _happened(world: World, event: Event) -> World:
+    assert event.position == world.position, f"{event.position} is not the next event"
+    began = event.position == 0
+    assert began or event.recorded_at >= world.now, f"{event.position}: fleet time runs backwards"
+    assert deadlines.due(world.deadlines, event.recorded_at) is None, "a deadline comes first"
+    _require_engine(world)
+    remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
+    world = replace(
+        world,
+        position=Position(event.position + 1),
+        now=event.recorded_at,
+        objects=remembered,
+        latest=_remembered(world.latest, forgotten),
+        due=NOTHING_DUE,
+        last_effect="applied",
+        ended=(),
+    )
+    return _held(_said(world, event.source, event.subject, event.fact))
+
+
+def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
+    match fact:
+        case ClusterUpserted():
+            return clusters.upserted(world, subject, fact, source=source)
+        case ClusterRemoved():
+            return clusters.removed(world, subject, fact, source=source)
+        case NodeUpserted():
+            return _kept(world, "node", subject, fact, source)
+        case NodeRemoved():
+            return clusters.node_removed(world, subject, fact, source=source)
+        case NodeReclaiming():
+            return _named(world, "node", subject, None)
+        case InventoryListed():
+            return clusters.listed(world, fact)
+        case WorkloadUpserted():
+            return workloads.upserted(world, subject, fact, source=source)
+        case WorkloadRemoved():
+            return workloads.removed(world, subject, fact, source=source)
+        case WorkloadRescheduled():
+            return workloads.rescheduled(world, subject, fact)
+        case JobFinished():
+            return workloads.finished(world, subject, fact)
+        case PodObserved():
+            return _kept(world, "pod", subject, fact, source)
+        case PodDeleted():
+            return _gone(world, "pod", subject, fact, source)
+        case ReplicaSetUpserted():
+            return _kept(world, "replicaset", subject, fact, source)
+        case QueueUpserted():
+            return _kept(world, "queue", subject, fact, source)
+        case QueueRemoved():
+            return _gone(world, "queue", subject, fact, source)
+        case QuotaUpserted():
+            return _kept(world, "quota", subject, fact, source)
+        case QuotaRemoved():
+            return _gone(world, "quota", subject, fact, source)
+        case DiskUpserted():
+            return _kept(world, "disk", subject, fact, source)
+        case DiskRemoved():
+            return _gone(world, "disk", subject, fact, source)
+        case VolumeUpserted():
+            return _kept(world, "volume", subject, fact, source)
+        case VolumeRemoved():
+            return _gone(world, "volume", subject, fact, source)
+        case ReplicaFailed() | ReplicaRecovered():
+            return _named(world, "volume", Subject(fact.volume), None)
+        case PolicyChanged():
+            return policies.changed(world, fact)
+        case ProposalApproved():
+            # No kind of decision makes proposals yet, so it approves none.
+            return replace(world, last_effect="no_effect")
+        case MessageReleased():
+            return _said(world, fact.source, fact.subject, fact.fact)
+        case (
+            ProposalRequested()
+            | TimePassed()
+            | AdmissionRequested()
+            | AdmissionBypassed()
+            | PodsListed()
+            | MessageQuarantined()
+            | IncidentRecorded()
+        ):
+            return world
+
+
+def _kept(world: World, noun: Noun, subject: Subject, fact: Upsert, source: str) -> World:
+    """An object that nothing follows from yet, but what it says and which of its lives says it."""
+    told = objects.upsert(world.objects, Key(noun, subject), fact, source=source, now=world.now)
+    return replace(world, objects=told.objects, last_effect=told.effect)
+
+
+def _gone(world: World, noun: Noun, subject: Subject, fact: Removal, source: str) -> World:
+    told = objects.remove(
+        world.objects,
+        Key(noun, subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    return replace(world, objects=told.objects, last_effect=told.effect)
+
+
+def _named(world: World, noun: Noun, subject: Subject, uid: Uid | None) -> World:
+    return replace(world, last_effect=objects.named(world.objects, Key(noun, subject), uid=uid))
+
+
+def _remembered(
+    latest: Map[Subject, DecisionNumber], forgotten: Sequence[Key]
+) -> Map[Subject, DecisionNumber]:
+    """Without what had been decided about workloads that are forgotten."""
+    for noun, subject in forgotten:
+        if noun == "workload" and subject in latest:
+            latest = latest.delete(subject)
+    return latest
+
+
+def _require_engine(world: World) -> None:
+    if world.policy.algorithms.engine != ENGINE_VERSION:
+        raise AlgorithmMissing("engine", world.policy.algorithms.engine)
+
+
+def _held(world: World) -> World:
+    """Under ``hold`` what is due waits; once it is lifted, what waited is due."""
+    if world.policy.hold:
+        if not world.due:
+            return world
+        return replace(world, waiting=_both(world.waiting, world.due), due=NOTHING_DUE)
+    if not world.waiting:
+        return world
+    return replace(world, due=_both(world.waiting, world.due), waiting=NOTHING_DUE)
+
+
+def _both(due: Due, more: Due) -> Due:
+    """A question due twice is asked once, for all its causes."""
+    for question in sorted(more):
+        due = due.set(question, due.get(question, frozenset()) | more[question])
+    return due

@@ -1,0 +1,146 @@
+"""What happens to workloads: which of their changes raise a question, and what ends with them.
+
+A change of the replicas, of the wish to be divided, or of the uid asks for a division; any other
+change asks nothing. Another uid is another workload: nothing of the old one is remembered but that
+it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
+"""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from immutables import Map
+
+from ledger.facts.workload import (
+    DivisionSpec,
+    JobFinished,
+    WorkloadRemoved,
+    WorkloadRescheduled,
+    WorkloadUpserted,
+)
+from ledger.reducers import objects
+from ledger.reducers.candidates import list_under, wish
+from ledger.reducers.objects import Key
+from ledger.reducers.world import NOTHING_DUE, Causes, Ended, Question, World
+from ledger.units import Subject
+
+Name = TypeVar("Name")
+Value = TypeVar("Value")
+
+
+def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: str) -> World:
+    """A workload came, was edited, or took the place of another of the same name."""
+    told = objects.upsert(
+        world.objects, Key("workload", subject), fact, source=source, now=world.now
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    before = world.workload(subject)
+    world = replace(world, objects=told.objects)
+    if before is None or told.before is None:
+        world = _forget(world, subject, wish(before))
+        before = None
+    elif wish(fact) is None and wish(before) is not None:
+        world = _give_up(world, subject)
+    world = _list(world, subject, wish(before), wish(fact))
+    if wish(fact) is None or (
+        before is not None and (wish(fact), fact.replicas) == (wish(before), before.replicas)
+    ):
+        return world
+    return _ask(world, subject, frozenset({"edited"}))
+
+
+def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: str) -> World:
+    """A workload is gone."""
+    told = objects.remove(
+        world.objects,
+        Key("workload", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    before = wish(world.workload(subject))
+    world = replace(world, objects=told.objects)
+    return _forget(world, subject, before)
+
+
+def rescheduled(world: World, subject: Subject, fact: WorkloadRescheduled) -> World:
+    """Somebody wants a workload to be decided again."""
+    effect = objects.named(world.objects, Key("workload", subject), uid=fact.uid)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
+    if wish(world.workload(subject)) is None:
+        return world
+    return _ask(world, subject, frozenset({"fresh" if fact.fresh else "rescheduled"}))
+
+
+def finished(world: World, subject: Subject, fact: JobFinished) -> World:
+    """A task ended: something that only a job has, and only as many as it has replicas."""
+    effect = objects.named(world.objects, Key("workload", subject), uid=fact.uid)
+    if effect == "applied":
+        job = world.workload(subject)
+        assert job is not None
+        if job.kind != "Job" or (fact.task is not None and fact.task >= job.replicas):
+            effect = "no_effect"
+    return replace(world, last_effect=effect)
+
+
+def _ask(world: World, subject: Subject, causes: Causes) -> World:
+    return replace(world, due=NOTHING_DUE.set(Question("division", subject), causes))
+
+
+def _list(
+    world: World, subject: Subject, before: DivisionSpec | None, after: DivisionSpec | None
+) -> World:
+    divisions = world.divisions
+    interested = list_under(divisions.interested, subject, before=before, after=after)
+    if interested is divisions.interested:
+        return world
+    return replace(world, divisions=replace(divisions, interested=interested))
+
+
+def _forget(world: World, subject: Subject, before: DivisionSpec | None) -> World:
+    """The life that was in force is over: its last result, its epochs, its refusals."""
+    world = _list(_give_up(world, subject), subject, before, None)
+    divisions = world.divisions
+    if subject not in divisions.last and subject not in divisions.epochs:
+        return world
+    return replace(
+        world,
+        divisions=replace(
+            divisions,
+            last=_without(divisions.last, subject),
+            epochs=_without(divisions.epochs, subject),
+        ),
+    )
+
+
+def _give_up(world: World, subject: Subject) -> World:
+    """It is not to be divided any more: its places, and what it was refused or is waiting for."""
+    question = Question("division", subject)
+    divisions = world.divisions
+    ended: list[Ended] = []
+    last = divisions.last.get(subject)
+    if last is not None and last.in_force:
+        ended.append(Ended("division", subject, last.number))
+        divisions = replace(
+            divisions, last=divisions.last.set(subject, replace(last, in_force=False))
+        )
+    refused = world.refusals.get(question)
+    if refused is not None:
+        ended.append(Ended("refusal", subject, refused.number))
+    if not ended and question not in world.waiting:
+        return world
+    return replace(
+        world,
+        divisions=divisions,
+        refusals=_without(world.refusals, question),
+        waiting=_without(world.waiting, question),
+        ended=tuple(ended),
+    )
+
+
+def _without(kept: Map[Name, Value], name: Name) -> Map[Name, Value]:
+    return kept.delete(name) if name in kept else kept

@@ -1,0 +1,173 @@
+"""The World: everything about one fleet that a decision can depend on, as one frozen value.
+
+A World is what a fleet's log adds up to at one position. It holds no clock, no connection and no
+order of arrival beyond what the log fixed; two folds of the same log are equal, whoever made them.
+Its maps are persistent, so that keeping an old World costs what has changed since. A map has no
+order: whoever walks one to an outcome walks ``sorted(...)``.
+
+``evolve`` makes the next World; this module only says what one is. Where a part is kept that could
+be found by looking through the rest, it is there so that the cost of an event does not grow with
+what the event does not touch.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.facts.cluster import Labels
+from ledger.facts.decision import Cause, Deadline, Division, Kind, Refusal
+from ledger.facts.genesis import Genesis, policy_digest
+from ledger.facts.policy import Policy
+from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers.deadlines import Deadlines
+from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
+from ledger.units import (
+    ClusterName,
+    DecisionNumber,
+    FleetName,
+    Incarnation,
+    Microseconds,
+    Position,
+    Subject,
+)
+
+
+class Question(NamedTuple):
+    """A decision that somebody may be waiting for: what kind, about what."""
+
+    kind: Kind
+    subject: Subject
+
+
+Causes = frozenset[Cause]
+
+Due = Map[Question, Causes]
+"""Questions to be asked, each with why."""
+
+NOTHING_DUE: Final[Due] = Map()
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster in force, as far as candidates go."""
+
+    labels: Labels
+    ready: bool
+    grace: Deadline | None
+    """Until when it counts although it became not ready; None: it does not, or need not."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it can be a candidate."""
+        return self.ready or self.grace is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LastDivision:
+    """The last division decision about a workload in its present life."""
+
+    number: DecisionNumber
+    position: Position
+    division: Division
+    in_force: bool
+    """False once the wish to be divided was taken away: the result is remembered, the places are
+    given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divisions:
+    """What division remembers between one question and the next."""
+
+    last: Map[Subject, LastDivision]
+    epochs: Map[Subject, int]
+    """How many decisions about the workload in its present life drew; none is not listed."""
+    interested: Map[tuple[str, ...], Map[Subject, None]]
+    """Which workloads to look at when a cluster changes (``ledger.reducers.candidates``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRefusal:
+    """A question that could not be served, and still stands."""
+
+    number: DecisionNumber
+    refusal: Refusal
+
+
+class Ended(NamedTuple):
+    """A decision that an event by itself put out of force: a placement given up, a refusal moot."""
+
+    kind: Kind
+    subject: Subject
+    number: DecisionNumber
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One fleet at one position."""
+
+    genesis: Genesis
+    incarnation: Incarnation
+    position: Position
+    """Of the next event to fold."""
+    decisions: DecisionNumber
+    """The number that the next decision gets."""
+    now: Microseconds
+    """Fleet time: when the last folded event was recorded, or the last deadline fell due."""
+    policy: Policy
+    policy_digest: str
+    objects: Objects
+    clusters: Map[ClusterName, Cluster]
+    divisions: Divisions
+    refusals: Map[Question, OpenRefusal]
+    """The open ones, by what was wanted."""
+    latest: Map[Subject, DecisionNumber]
+    """The newest decision about a subject, of whatever kind, for as long as it is known."""
+    deadlines: Deadlines
+    waiting: Due
+    """What would have been asked but for ``hold``."""
+    due: Due
+    """What the event or deadline just folded asks; replaced by the next one."""
+    last_effect: Effect
+    """What the event just folded did."""
+    ended: tuple[Ended, ...]
+    """What the event just folded put out of force, in order."""
+
+    @property
+    def fleet(self) -> FleetName:
+        """Whose World it is."""
+        return self.genesis.fleet
+
+    def workload(self, subject: Subject) -> WorkloadUpserted | None:
+        """A workload in force, as its owner wants it."""
+        fact = self.objects.fact("workload", subject)
+        assert fact is None or isinstance(fact, WorkloadUpserted)
+        return fact
+
+
+def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
+    """The World of a fleet before its first event."""
+    return World(
+        genesis=genesis,
+        incarnation=incarnation,
+        position=Position(0),
+        decisions=DecisionNumber(0),
+        now=Microseconds(0),
+        policy=genesis.policy,
+        policy_digest=policy_digest(genesis, genesis.policy),
+        objects=NO_OBJECTS,
+        clusters=Map(),
+        divisions=Divisions(Map(), Map(), Map()),
+        refusals=Map(),
+        latest=Map(),
+        deadlines=(),
+        waiting=NOTHING_DUE,
+        due=NOTHING_DUE,
+        last_effect="no_effect",
+        ended=(),
+    )
+
+
+def next_deadline(world: World) -> Microseconds | None:
+    """The moment at which something runs out next; None while nothing is set."""
+    return world.deadlines[0].at if world.deadlines else None

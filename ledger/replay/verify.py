@@ -1,0 +1,130 @@
+"""Show that the log is whole: every leaf from its row, every root from the leaves.
+
+Reads every event and every decision once, in order, in memory that does not grow. The first thing
+that does not fit ends it. What this cannot show, without a root kept elsewhere, is that the whole
+log was written anew, rows and heads together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ledger.log import decisions, merkle, read
+from ledger.log.database import Connection
+from ledger.log.fleets import Fleet
+from ledger.log.leaf import stored_leaf
+from ledger.log.trees import Tree, recorded_root
+from ledger.replay.report import Divergence, Report
+from ledger.units import Position
+
+OnProgress = Callable[[int], None]
+"""Called now and then with how many rows were read so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Both trees, recomputed as far as the rows fit, and how far the fleet was decided by then."""
+
+    events: merkle.Frontier
+    decisions: merkle.Frontier
+    through: Position
+    trouble: Divergence | None
+
+
+async def verify(
+    connection: Connection, fleet: Fleet, *, on_progress: OnProgress | None = None
+) -> Verified:
+    """Recompute both trees of a fleet from their rows.
+
+    The log may grow meanwhile: what is verified is the decisions as of the cursor found first, and
+    the events as of a head found after it.
+    """
+    through, count = await decisions.cursor(connection, fleet)
+    events, trouble = await _events(connection, fleet, on_progress)
+    if trouble is not None:
+        return Verified(events, merkle.EMPTY, through, trouble)
+    decided, trouble = await _decisions(connection, fleet, count, on_progress)
+    return Verified(events, decided, through, trouble)
+
+
+async def report(
+    connection: Connection, fleet: Fleet, *, on_progress: OnProgress | None = None
+) -> Report:
+    """What verifying found, as a report."""
+    return reported(fleet, await verify(connection, fleet, on_progress=on_progress))
+
+
+def reported(fleet: Fleet, verified: Verified) -> Report:
+    """A report of what was verified."""
+    return Report(
+        fleet=fleet.name,
+        events=verified.events.size,
+        decisions=verified.decisions.size,
+        event_root=verified.events.root().hex(),
+        decision_root=verified.decisions.root().hex(),
+        decided_through=verified.through,
+        diverged=verified.trouble,
+    )
+
+
+async def _events(
+    connection: Connection, fleet: Fleet, on_progress: OnProgress | None
+) -> tuple[merkle.Frontier, Divergence | None]:
+    frontier = merkle.EMPTY
+    size, root = await recorded_root(connection, fleet.number, "events")
+    async for page in read.pages(connection, fleet, first=Position(0), before=size):
+        leaves: list[bytes] = []
+        for place, event in enumerate(page, frontier.size):
+            if event.position != place:
+                return frontier, Divergence("position_missing", place)
+            leaf = stored_leaf(fleet.name, event)
+            if leaf != event.leaf:
+                return frontier, Divergence(
+                    "leaf_mismatch",
+                    place,
+                    subject=event.subject,
+                    recorded=event.leaf.hex(),
+                    recomputed=leaf.hex(),
+                )
+            leaves.append(leaf)
+        frontier = merkle.extend(frontier, leaves).frontier
+        if on_progress is not None:
+            on_progress(frontier.size)
+    return frontier, _against_head(frontier, size, root, "events")
+
+
+async def _decisions(
+    connection: Connection, fleet: Fleet, count: int, on_progress: OnProgress | None
+) -> tuple[merkle.Frontier, Divergence | None]:
+    frontier = merkle.EMPTY
+    size, root = await recorded_root(connection, fleet.number, "decisions", at_most=count)
+    async for page in decisions.pages(connection, fleet, before=count):
+        leaves: list[bytes] = []
+        for number, decision in enumerate(page, frontier.size):
+            leaf = merkle.leaf_hash(decision.record)
+            if decision.number != number or decision.digest != leaf:
+                return frontier, Divergence(
+                    "decision_leaf_mismatch",
+                    decision.position,
+                    decision=number,
+                    recorded=decision.digest.hex(),
+                    recomputed=leaf.hex(),
+                )
+            leaves.append(leaf)
+        frontier = merkle.extend(frontier, leaves).frontier
+        if on_progress is not None:
+            on_progress(frontier.size)
+    return frontier, _against_head(frontier, size, root, "decisions")
+
+
+def _against_head(
+    frontier: merkle.Frontier, size: int, root: bytes, tree: Tree
+) -> Divergence | None:
+    if frontier.size == size and frontier.root() == root:
+        return None
+    return Divergence(
+        "event_root_mismatch" if tree == "events" else "decision_root_mismatch",
+        frontier.size if tree == "events" else None,
+        decision=frontier.size if tree == "decisions" else None,
+        recorded=f"{size} {root.hex()}",
+        recomputed=f"{frontier.size} {frontier.root().hex()}",
+    )

@@ -1,0 +1,214 @@
+"""What cannot be served: recorded once, in force until it is served or moot."""
+
+from fractions import Fraction
+
+import pytest
+
+from ledger.errors import AlgorithmMissing
+from ledger.facts.event import Fact
+from ledger.facts.workload import DivisionStrategy
+from tests.histories import (
+    History,
+    allocation,
+    cluster_gone,
+    cluster_up,
+    divided,
+    division_of,
+    node_up,
+    only,
+    policy,
+    refusal_of,
+    reschedule,
+    workload_gone,
+    workload_up,
+)
+
+
+def test_without_a_candidate_the_wish_is_refused() -> None:
+    history = History()
+    history.add(cluster_up("m1", ready=False))
+
+    made = only(history.add(workload_up("ns/web", 4, divided(clusters=["m1", "m2"]))))
+
+    refusal = refusal_of(made)
+    assert (refusal.wanted, refusal.reason, refusal.waits_for) == (
+        "division",
+        "no_candidate_cluster",
+        "cluster",
+    )
+    assert refusal.losers.counts == (("not_ready", 1), ("unknown", 1))
+    assert (made.moved, made.branch, made.lot) == (0, "refused", None)
+
+
+def test_a_candidate_that_comes_serves_it() -> None:
+    history = History()
+    refused = only(history.add(workload_up("ns/web", 4, divided(clusters=["m1"]))))
+
+    served = only(history.add(cluster_up("m1")))
+
+    assert allocation(served) == {"m1": 4}
+    assert served.previous == refused.number
+    assert not history.world.refusals
+
+
+def test_the_same_refusal_is_not_recorded_again() -> None:
+    history = History()
+    history.add(workload_up("ns/web", 4, divided(clusters=["m1"])))
+
+    assert not history.add(workload_up("ns/web", 5, divided(clusters=["m1"]))).decisions
+    assert not history.add(reschedule("ns/web")).decisions
+
+
+def test_another_reason_is_recorded_and_takes_the_place_of_the_first() -> None:
+    history = History()
+    first = only(history.add(workload_up("ns/web", 4, divided(caps={"m1": 1}))))
+
+    second = only(history.add(cluster_up("m1")))
+
+    assert refusal_of(second).reason == "insufficient_capacity"
+    assert second.previous == first.number
+    assert [open_.number for open_ in history.world.refusals.values()] == [second.number]
+
+
+def test_caps_that_hold_too_little_are_refused_with_what_is_short() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), cluster_up("m2"))
+
+    made = only(history.add(workload_up("ns/web", 9, divided(caps={"m1": 3, "m2": 4}))))
+
+    assert refusal_of(made).reason == "insufficient_capacity"
+    assert refusal_of(made).detail == (("room", 7), ("wanted", 9))
+
+
+def test_caps_of_clusters_that_are_no_candidates_do_not_matter() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), cluster_up("m2"))
+
+    made = only(history.add(workload_up("ns/web", 9, divided({"m1": 1}, caps={"m2": 0}))))
+
+    assert allocation(made) == {"m1": 9}
+
+
+def test_a_refusal_leaves_the_last_result_in_force() -> None:
+    history = History()
+    history.add(cluster_up("m1"))
+    first = only(history.add(workload_up("ns/web", 4, divided())))
+
+    refused = history.add(cluster_gone("m1"))
+    served = only(history.add(cluster_up("m2")))
+
+    assert refused.ended == ()
+    assert refusal_of(only(refused)).reason == "no_candidate_cluster"
+    assert allocation(first) == {"m1": 4}
+    assert allocation(served) == {"m2": 4}
+    assert served.moved == 4
+
+
+def test_back_to_the_same_candidates_is_a_keep_that_ends_the_refusal() -> None:
+    history = History()
+    history.add(cluster_up("m1"))
+    history.add(workload_up("ns/web", 4, divided()))
+    history.add(cluster_up("m1", ready=False))
+
+    made = only(history.add(cluster_up("m1")))
+
+    assert (made.branch, made.moved) == ("keep", 0)
+    assert not history.world.refusals
+
+
+def test_a_fresh_reschedule_that_is_refused_gives_nothing_up() -> None:
+    history = History()
+    history.add(cluster_up("m1"))
+    history.add(workload_up("ns/web", 4, divided()))
+    history.add(cluster_gone("m1"))
+
+    assert not history.add(reschedule("ns/web")).decisions
+    made = only(history.add(cluster_up("m1")))
+
+    assert made.branch == "keep"
+
+
+@pytest.mark.parametrize("strategy", ["webster", "dynamic", "aggregated", "duplicated"])
+def test_a_strategy_that_is_not_supported_is_refused(strategy: DivisionStrategy) -> None:
+    history = History()
+    history.add(cluster_up("m1"))
+
+    made = only(history.add(workload_up("ns/web", 4, divided(strategy=strategy))))
+
+    assert refusal_of(made).reason == "unsupported_strategy"
+
+
+@pytest.mark.parametrize("then", ["removed", "replaced", "unwished"])
+def test_a_refusal_whose_subject_goes_ends_without_a_decision(then: str) -> None:
+    history = History()
+    made = only(history.add(workload_up("ns/web", 4, divided(), uid="one")))
+    last_words: dict[str, Fact] = {
+        "removed": workload_gone("ns/web"),
+        "replaced": workload_up("ns/web", 4, uid="two"),
+        "unwished": workload_up("ns/web", 4, uid="one"),
+    }
+
+    step = history.add(last_words[then])
+
+    assert not step.decisions
+    assert step.ended == (("refusal", "ns/web", made.number),)
+    assert not history.world.refusals
+
+
+def test_another_life_is_refused_anew() -> None:
+    history = History()
+    history.add(workload_up("ns/web", 4, divided(), uid="one"))
+
+    made = only(history.add(workload_up("ns/web", 4, divided(), uid="two")))
+
+    assert refusal_of(made).reason == "no_candidate_cluster"
+
+
+def test_odds_by_capacity_need_no_nodes_to_know_that_there_is_no_room() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), cluster_up("m2"), policy({"division.kappa": Fraction(1, 3)}))
+
+    made = only(history.add(workload_up("ns/web", 5, divided())))
+
+    assert division_of(made).kappa == Fraction(1, 3)
+    assert [share.odds for share in division_of(made).shares] == [1, 1]
+
+
+def test_odds_by_capacity_are_refused_where_the_capacity_is_not_known() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), node_up("m1", "n"))
+    history.add(policy({"division.kappa": Fraction(1, 3)}))
+
+    made = only(history.add(workload_up("ns/web", 5, divided())))
+
+    assert (refusal_of(made).reason, refusal_of(made).waits_for) == ("unknown_capacity", "policy")
+
+
+def test_another_policy_asks_again_who_was_refused_for_want_of_it() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), node_up("m1", "n"))
+    history.add(policy({"division.kappa": Fraction(1, 3)}))
+    history.add(workload_up("ns/web", 5, divided()))
+
+    assert not history.add(policy({"division.kappa": Fraction(1, 2)})).decisions
+    assert not history.add(policy({"disk.alpha": Fraction(1, 2)})).decisions
+    made = only(history.add(policy({"division.kappa": None})))
+
+    assert allocation(made) == {"m1": 5}
+    assert division_of(made).because == ("policy",)
+
+
+def test_a_version_that_this_program_does_not_have_stops_the_fleet() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), policy({"algorithms.division": 7}))
+
+    with pytest.raises(AlgorithmMissing, match="division: version 7"):
+        history.add(workload_up("ns/web", 5, divided()))
+
+
+def test_an_engine_that_this_program_is_not_stops_the_fleet_at_the_next_event() -> None:
+    history = History()
+    history.add(policy({"algorithms.engine": 2}))
+
+    with pytest.raises(AlgorithmMissing, match="engine: version 2"):
+        history.add(cluster_up("m1"))

@@ -1,0 +1,281 @@
+"""The decider: who decides, what a crash leaves, and what people see afterwards."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from ledger.engine.decider import Decider
+from ledger.errors import StaleEpoch, WrongPosition
+from ledger.log import decisions, fleets, leases, lines
+from ledger.log.database import connect
+from ledger.log.fleets import Fleet
+from ledger.replay.replay import replay
+from ledger.units import FleetName, Position
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
+
+TEST = FleetName("test")
+
+
+@pytest_asyncio.fixture
+async def anybody(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await connect(database_url, None)
+    yield connection
+    await connection.close()
+
+
+async def the_fleet(connection: asyncpg.Connection) -> Fleet:
+    fleet = await fleets.find(connection, TEST)
+    assert fleet is not None
+    return fleet
+
+
+async def nothing_to_show(_connection: asyncpg.Connection) -> None:
+    """No decisions, no rows."""
+
+
+async def test_what_was_decided_is_seen_with_sql(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(
+        anybody,
+        [
+            cluster_line(1),
+            cluster_line(2),
+            workload_line(1, replicas=5, weights={"c1": 2, "c2": 1}),
+            workload_line(2, replicas=6, weights={"c1": 2, "c2": 1}),
+            workload_line(3, replicas=6, weights={"c1": 1, "c2": 1}),
+        ],
+    )
+
+    await decide_all(database_url)
+
+    divided = await anybody.fetch(
+        "SELECT number, position, cluster, weight, replicas, floor, residual, previous_replicas"
+        "  FROM ledger_api.divisions ORDER BY number, cluster"
+    )
+    assert [tuple(row) for row in divided] == [
+        (0, 2, "c1", 2, 3, 3, False, 0),
+        (0, 2, "c2", 1, 2, 1, True, 0),
+        (1, 3, "c1", 2, 4, 4, False, 3),
+        (1, 3, "c2", 1, 2, 2, False, 2),
+        (2, 4, "c1", 1, 3, 3, False, 4),
+        (2, 4, "c2", 1, 3, 3, False, 2),
+    ]
+    placed = await anybody.fetch(
+        "SELECT kind, subject, cluster, count, number, since_position FROM ledger_api.placements"
+        " ORDER BY cluster"
+    )
+    assert [tuple(row) for row in placed] == [
+        ("division", "shop/cart", "c1", 3, 2, 4),
+        ("division", "shop/cart", "c2", 3, 2, 4),
+    ]
+
+
+async def test_a_place_that_does_not_change_keeps_its_since(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    weights = {"c1": 2, "c2": 1}
+    await lines.ingest(
+        anybody,
+        [
+            cluster_line(1),
+            cluster_line(2),
+            workload_line(1, replicas=5, weights=weights),
+            workload_line(2, replicas=6, weights=weights),
+        ],
+    )
+
+    await decide_all(database_url)
+
+    placed = await anybody.fetch(
+        "SELECT cluster, count, since_position FROM ledger_api.placements ORDER BY cluster"
+    )
+    assert [tuple(row) for row in placed] == [("c1", 4, 3), ("c2", 2, 2)]
+
+
+async def test_removing_a_workload_ends_its_placements(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    removal = cluster_line(
+        9,
+        id="removal",
+        type="ledger.workload.workload.removed.v1",
+        subject="shop/cart",
+        data={"namespace": "shop", "name": "cart"},
+    )
+    await lines.ingest(
+        anybody, [cluster_line(1), workload_line(1, replicas=5, weights={"c1": 1}), removal]
+    )
+
+    await decide_all(database_url)
+
+    assert await anybody.fetch("SELECT * FROM ledger_api.placements") == []
+    assert await anybody.fetchval("SELECT count(*) FROM ledger_api.decisions") == 1
+
+
+async def test_effects_are_shown_once_decided(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    data = {"name": "c1", "region": "r", "zone": "z"}
+    await lines.ingest(
+        anybody,
+        [
+            cluster_line(1, data=data | {"revision": 5}),
+            cluster_line(1, id="late", data=data | {"revision": 4}),
+            cluster_line(
+                2, type="ledger.cluster.cluster.removed.v1", subject="c9", data={"name": "c9"}
+            ),
+        ],
+    )
+    before = await anybody.fetch("SELECT effect FROM ledger_api.events ORDER BY position")
+
+    await decide_all(database_url)
+
+    after = await anybody.fetch("SELECT effect FROM ledger_api.events ORDER BY position")
+    assert [row["effect"] for row in before] == [None, None, None]
+    assert [row["effect"] for row in after] == ["applied", "stale", "no_effect"]
+
+
+async def test_deciding_again_decides_nothing(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, [cluster_line(1), workload_line(1, replicas=3, weights={"c1": 1})])
+    first = await decide_all(database_url)
+
+    again = await decide_all(database_url)
+
+    assert (first.events, first.decisions) == (2, 1)
+    assert (again.events, again.decisions) == (0, 0)
+
+
+async def test_a_restart_goes_on_as_if_nothing_had_happened(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    """Decided in one go and decided event by event with a new process each: equal roots."""
+    history = [cluster_line(number) for number in (1, 2, 3)] + [
+        workload_line(number, replicas=number % 7, weights={"c1": 3, "c2": 2, "c3": 2})
+        for number in range(20)
+    ]
+    for line in history:
+        await lines.ingest(anybody, [line])
+        await decide_all(database_url)
+
+    report = await replay(anybody, await the_fleet(anybody))
+
+    assert report.diverged is None
+    assert report.decisions > 10
+
+
+async def test_only_one_holds_the_lease_and_the_other_stands_by(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, [cluster_line(1)])
+    fleet = await the_fleet(anybody)
+
+    first = await leases.acquire(anybody, fleet, "decide", holder="first")
+    second = await leases.acquire(anybody, fleet, "decide", holder="second")
+
+    assert first is not None
+    assert second is None
+    standby = Decider(anybody, fleet, holder="second")
+    assert not await standby.turn(ticks=False)
+    assert not standby.leads
+
+
+async def test_a_replaced_holder_writes_nothing(anybody: asyncpg.Connection) -> None:
+    await lines.ingest(anybody, [cluster_line(1)])
+    fleet = await the_fleet(anybody)
+    old = await leases.acquire(anybody, fleet, "decide", holder="old")
+    assert old is not None
+    await leases.let_go(anybody, old)
+    new = await leases.acquire(anybody, fleet, "decide", holder="new")
+    assert new is not None
+
+    with pytest.raises(StaleEpoch):
+        await decisions.write(
+            anybody,
+            old,
+            after=Position(-1),
+            through=Position(0),
+            decisions=[],
+            effects={},
+            project=nothing_to_show,
+        )
+
+    assert await decisions.cursor(anybody, fleet) == (-1, 0)
+    with pytest.raises(StaleEpoch):
+        await leases.renew(anybody, old)
+
+
+async def test_a_holder_that_fell_behind_writes_nothing(anybody: asyncpg.Connection) -> None:
+    await lines.ingest(anybody, [cluster_line(1), cluster_line(2)])
+    fleet = await the_fleet(anybody)
+    lease = await leases.acquire(anybody, fleet, "decide", holder="me")
+    assert lease is not None
+
+    async def write(after: int, through: int) -> None:
+        await decisions.write(
+            anybody,
+            lease,
+            after=Position(after),
+            through=Position(through),
+            decisions=[],
+            effects={},
+            project=nothing_to_show,
+        )
+
+    await write(-1, 0)
+    with pytest.raises(WrongPosition):
+        await write(-1, 1)
+    await write(0, 1)
+
+    assert await decisions.cursor(anybody, fleet) == (1, 0)
+
+
+async def test_killed_deciders_lose_and_repeat_nothing(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    """Kill -9 in the middle of the work, again and again; then a replay of what they left."""
+    clusters = [cluster_line(number) for number in range(1, 6)]
+    weights = {f"c{number}": number for number in range(1, 6)}
+    await lines.ingest(
+        anybody,
+        clusters
+        + [
+            workload_line(number, replicas=number % 23, name=f"w{number % 50}", weights=weights)
+            for number in range(4000)
+        ],
+    )
+    for delay in (0.9, 1.1, 1.3, 1.5):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "ledger.cli.main",
+            "decide",
+            "--json",
+            "--database-url",
+            database_url,
+        )
+        await asyncio.sleep(delay)
+        assert process.returncode is None, "it was still at work"
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+        await anybody.execute("UPDATE ledger.leases SET expires_at = '-infinity'")
+
+    through, _ = await decisions.cursor(anybody, await the_fleet(anybody))
+    assert through >= 0, "not one of them came as far as a first batch"
+    await anybody.execute("UPDATE ledger.leases SET expires_at = '-infinity'")
+    await decide_all(database_url)
+
+    report = await replay(anybody, await the_fleet(anybody))
+    assert report.diverged is None
+    assert report.decided_through == report.events - 1
+    rows = await anybody.fetchrow("SELECT count(*), max(number) + 1 FROM ledger.decisions")
+    assert rows is not None
+    assert tuple(rows) == (report.decisions, report.decisions)

@@ -1,0 +1,329 @@
+"""Short ways to say what happened, and to hand it to the World, for tests of the pure heart.
+
+Every fact has the defaults that the border fills in, so that a test names only what it is about.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ledger.decisions.step import Step, advance
+from ledger.facts import cluster, disk, quota, workload
+from ledger.facts.control import PolicyChanged
+from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.event import Event, Fact
+from ledger.facts.genesis import Genesis, born
+from ledger.facts.own import TimePassed
+from ledger.facts.policy import PolicyValue
+from ledger.reducers.world import World, begin
+from ledger.units import (
+    Bytes,
+    ClusterName,
+    CpuMilli,
+    EventType,
+    FleetName,
+    Incarnation,
+    Microseconds,
+    NodeName,
+    Position,
+    Replicas,
+    Subject,
+    Uid,
+    Weight,
+)
+
+FLEET = FleetName("shop")
+SECOND = 1_000_000
+DAY = 24 * 60 * 60 * SECOND
+
+NOTHING = workload.Request(
+    CpuMilli(0), cpu_bind=False, memory=Bytes(0), storage=Bytes(0), volumes=()
+)
+
+
+def genesis(salt: str | None = None) -> Genesis:
+    return born(FLEET, salt=salt, revision=1)
+
+
+def cluster_up(
+    name: str,
+    *,
+    ready: bool = True,
+    labels: Mapping[str, str] | None = None,
+    region: str = "",
+    uid: str | None = None,
+    revision: int | None = None,
+) -> cluster.ClusterUpserted:
+    return cluster.ClusterUpserted(
+        name=ClusterName(name),
+        uid=Uid(uid or name),
+        revision=revision,
+        region=region,
+        zone="",
+        labels=tuple(sorted((labels or {}).items())),
+        ready=ready,
+    )
+
+
+def cluster_gone(
+    name: str, *, uid: str | None = None, revision: int | None = None
+) -> cluster.ClusterRemoved:
+    return cluster.ClusterRemoved(ClusterName(name), None if uid is None else Uid(uid), revision)
+
+
+def node_up(
+    cluster_name: str, name: str, *, uid: str | None = None, revision: int | None = None
+) -> cluster.NodeUpserted:
+    return cluster.NodeUpserted(
+        cluster=ClusterName(cluster_name),
+        name=NodeName(name),
+        uid=Uid(uid or f"{cluster_name}/{name}"),
+        revision=revision,
+        region="",
+        zone="",
+        labels=(),
+        ready=True,
+        schedulable=True,
+        cores=(),
+        cpu=CpuMilli(4000),
+        share_base=100,
+        memory=Bytes(0),
+        numa=(),
+        numa_memory=(),
+        volumes=(),
+        storage=Bytes(0),
+        pods=None,
+    )
+
+
+def disk_up(cluster_name: str, node: str, name: str) -> disk.DiskUpserted:
+    return disk.DiskUpserted(
+        cluster=ClusterName(cluster_name),
+        node=NodeName(node),
+        disk=name,
+        uid=Uid(f"{cluster_name}/{node}/{name}"),
+        revision=None,
+        zone="",
+        region="",
+        maximum=Bytes(100),
+        available=Bytes(100),
+        reserved=Bytes(0),
+        type="filesystem",
+        tags=(),
+        node_tags=(),
+        allow=True,
+        schedulable=True,
+        evicting=False,
+        node_ready=True,
+        node_allow=True,
+    )
+
+
+def queue_up(
+    name: str, *, uid: str | None = None, revision: int | None = None
+) -> quota.QueueUpserted:
+    return quota.QueueUpserted(
+        name=name,
+        uid=Uid(uid or name),
+        revision=revision,
+        weight=Weight(1),
+        capability=(),
+        guarantee=(),
+        open=True,
+        reclaimable=True,
+        priority=0,
+    )
+
+
+def pod_seen(
+    cluster_name: str,
+    namespace: str,
+    name: str,
+    *,
+    uid: str | None = None,
+    revision: int | None = None,
+) -> workload.PodObserved:
+    return workload.PodObserved(
+        cluster=ClusterName(cluster_name),
+        namespace=namespace,
+        name=name,
+        uid=Uid(uid or f"{cluster_name}/{namespace}/{name}"),
+        revision=revision,
+        owner=None,
+        template_hash="",
+        reservation=None,
+        node=None,
+        phase="Running",
+        ready=True,
+        terminating=False,
+        capacity_class="",
+        request=NOTHING,
+    )
+
+
+def divided(
+    weights: Mapping[str, int] | None = None,
+    *,
+    strategy: workload.DivisionStrategy = "static",
+    clusters: Sequence[str] = (),
+    selector: Mapping[str, str] | None = None,
+    caps: Mapping[str, int] | None = None,
+) -> workload.DivisionSpec:
+    return workload.DivisionSpec(
+        strategy=strategy,
+        weights=tuple(
+            (ClusterName(name), Weight(weight)) for name, weight in sorted((weights or {}).items())
+        ),
+        clusters=tuple(ClusterName(name) for name in sorted(clusters)),
+        cluster_selector=tuple(sorted((selector or {}).items())),
+        caps=tuple(
+            (ClusterName(name), Replicas(cap)) for name, cap in sorted((caps or {}).items())
+        ),
+        spread_clusters=None,
+        spread_regions=None,
+    )
+
+
+def workload_up(
+    key: str,
+    replicas: int,
+    division: workload.DivisionSpec | None = None,
+    *,
+    uid: str | None = None,
+    revision: int | None = None,
+    kind: workload.WorkloadKind = "Deployment",
+    queue: str | None = None,
+    priority: int = 0,
+) -> workload.WorkloadUpserted:
+    namespace, name = key.split("/")
+    return workload.WorkloadUpserted(
+        namespace=namespace,
+        name=name,
+        uid=Uid(uid or key),
+        revision=revision,
+        kind=kind,
+        replicas=Replicas(replicas),
+        request=NOTHING,
+        division=division,
+        cluster=None,
+        deploy=None,
+        min_available=None,
+        queue=queue,
+        priority=priority,
+        gang_min=1,
+        preemptable=True,
+    )
+
+
+def workload_gone(
+    key: str, *, uid: str | None = None, revision: int | None = None
+) -> workload.WorkloadRemoved:
+    namespace, name = key.split("/")
+    return workload.WorkloadRemoved(namespace, name, None if uid is None else Uid(uid), revision)
+
+
+def reschedule(
+    key: str, *, fresh: bool = True, uid: str | None = None
+) -> workload.WorkloadRescheduled:
+    namespace, name = key.split("/")
+    return workload.WorkloadRescheduled(namespace, name, None if uid is None else Uid(uid), fresh)
+
+
+def policy(settings: Mapping[str, PolicyValue]) -> PolicyChanged:
+    return PolicyChanged(change=tuple(sorted(settings.items())), salt=None)
+
+
+def subject_of(fact: Fact) -> Subject:
+    """The key that an event of this fact has."""
+    match fact:
+        case cluster.ClusterUpserted() | cluster.ClusterRemoved():
+            key = str(fact.name)
+        case cluster.InventoryListed():
+            key = str(fact.cluster)
+        case cluster.NodeUpserted() | cluster.NodeRemoved() | cluster.NodeReclaiming():
+            key = f"{fact.cluster}/{fact.name}"
+        case disk.DiskUpserted() | disk.DiskRemoved():
+            key = f"{fact.cluster}/{fact.node}/{fact.disk}"
+        case disk.ReplicaFailed() | disk.ReplicaRecovered():
+            key = f"{fact.volume}/{fact.replica}"
+        case workload.PodObserved() | workload.PodDeleted() | workload.ReplicaSetUpserted():
+            key = f"{fact.cluster}/{fact.namespace}/{fact.name}"
+        case (
+            workload.WorkloadUpserted()
+            | workload.WorkloadRemoved()
+            | workload.WorkloadRescheduled()
+            | workload.JobFinished()
+            | quota.QuotaUpserted()
+            | quota.QuotaRemoved()
+        ):
+            key = f"{fact.namespace}/{fact.name}"
+        case (
+            quota.QueueUpserted()
+            | quota.QueueRemoved()
+            | disk.VolumeUpserted()
+            | disk.VolumeRemoved()
+        ):
+            key = fact.name
+        case _:
+            key = str(FLEET)
+    return Subject(key)
+
+
+@dataclass(slots=True)
+class History:
+    """A fleet's log as it grows, and what the pure heart makes of it."""
+
+    world: World = field(default_factory=lambda: begin(genesis(), incarnation=Incarnation(1)))
+    source: str = "test"
+    events: list[Event] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+    def add(
+        self, fact: Fact, *, after: int = 0, source: str | None = None, subject: str | None = None
+    ) -> Step:
+        """What follows when this happens, so many microseconds after the event before it."""
+        before = self.events[-1].recorded_at if self.events else 0
+        event = Event(
+            position=Position(len(self.events)),
+            recorded_at=Microseconds(before + after),
+            source=self.source if source is None else source,
+            id=str(len(self.events)),
+            type=EventType(type(fact).__name__),
+            subject=subject_of(fact) if subject is None else Subject(subject),
+            fact=fact,
+        )
+        step = advance(self.world, event)
+        self.events.append(event)
+        self.steps.append(step)
+        self.world = step.world
+        return step
+
+    def add_all(self, *facts: Fact) -> None:
+        for fact in facts:
+            self.add(fact)
+
+    def wait(self, microseconds: int) -> Step:
+        """Let time pass, as the decider does when nothing else happens."""
+        before = self.events[-1].recorded_at if self.events else 0
+        return self.add(TimePassed(Microseconds(before + microseconds)), after=microseconds)
+
+
+def allocation(made: Decision) -> dict[str, int]:
+    """Who got how many, without those that got nothing."""
+    assert isinstance(made.outcome, Division), f"a {made.kind} divides nothing"
+    return {share.cluster: share.replicas for share in made.outcome.shares if share.replicas}
+
+
+def division_of(made: Decision) -> Division:
+    assert isinstance(made.outcome, Division)
+    return made.outcome
+
+
+def refusal_of(made: Decision) -> Refusal:
+    assert isinstance(made.outcome, Refusal)
+    return made.outcome
+
+
+def only(step: Step) -> Decision:
+    """The one decision that a step made."""
+    (made,) = step.decisions
+    return made

@@ -1,0 +1,365 @@
+"""Laws of the pure heart: evolve and decide, over long random histories.
+
+The histories are small worlds in which much goes wrong: late and repeated reports, lives that take
+each other's names, clusters that flicker, policies that change in between, days that pass.
+"""
+
+import sys
+from dataclasses import replace
+from typing import NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.decisions.step import Step, advance
+from ledger.facts import cluster, quota, workload
+from ledger.facts.decision import Decision, Division, from_record, record
+from ledger.facts.event import Event, Fact
+from ledger.facts.own import TimePassed
+from ledger.facts.workload import DivisionSpec, DivisionStrategy
+from ledger.reducers.evolve import follow
+from ledger.reducers.world import World, begin
+from ledger.units import (
+    ClusterName,
+    EventType,
+    Incarnation,
+    Microseconds,
+    NodeName,
+    Position,
+    Replicas,
+    Subject,
+    Uid,
+    Weight,
+)
+from tests.histories import (
+    DAY,
+    FLEET,
+    SECOND,
+    History,
+    allocation,
+    cluster_gone,
+    cluster_up,
+    divided,
+    genesis,
+    node_up,
+    pod_seen,
+    policy,
+    queue_up,
+    reschedule,
+    subject_of,
+    workload_gone,
+    workload_up,
+)
+from tests.laws.naive_fleet import NaiveFleet, Told
+
+CLUSTERS = ["m1", "m10", "m2", "é"]
+WORKLOADS = ["ns/a", "ns/b", "ns/\U00010000"]
+
+names = st.sampled_from(CLUSTERS)
+keys = st.sampled_from(WORKLOADS)
+uids = st.sampled_from([None, None, None, "one", "two", "three"])
+revisions = st.one_of(st.none(), st.none(), st.integers(0, 6))
+labels = st.dictionaries(
+    st.sampled_from(["tier", "zone"]), st.sampled_from(["gold", "silver"]), max_size=2
+)
+strategies: st.SearchStrategy[DivisionStrategy] = st.sampled_from(
+    ["static", "static", "static", "static", "static", "static", "webster"]
+)
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> DivisionSpec:
+    return divided(
+        draw(st.one_of(st.just({}), st.dictionaries(names, st.integers(0, 4), max_size=4))),
+        strategy=draw(strategies),
+        clusters=draw(st.one_of(st.just([]), st.just([]), st.lists(names, unique=True))),
+        selector=draw(st.one_of(st.just({}), labels)),
+        caps=draw(st.one_of(st.just({}), st.just({}), st.dictionaries(names, st.integers(0, 5)))),
+    )
+
+
+clusters_up = st.builds(
+    cluster_up,
+    names,
+    ready=st.sampled_from([True, True, False]),
+    labels=labels,
+    uid=uids,
+    revision=revisions,
+)
+workloads_up = st.builds(
+    workload_up,
+    keys,
+    st.integers(0, 12),
+    st.one_of(st.none(), wishes(), wishes(), wishes(), wishes()),
+    uid=uids,
+    revision=revisions,
+    kind=st.sampled_from(["Deployment", "Deployment", "Job"]),
+    queue=st.sampled_from([None, None, "q"]),
+)
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "hold": st.sampled_from([True, False, False, None]),
+        "grace.cluster_ms": st.sampled_from([0, 1500, 4000, None]),
+        "division.inertia": st.sampled_from(["seed", "minimal", None]),
+    },
+)
+
+
+def queue_gone(uid: str | None, revision: int | None) -> quota.QueueRemoved:
+    return quota.QueueRemoved("q", None if uid is None else Uid(uid), revision)
+
+
+def nodes_listed(name: str, there: list[str]) -> cluster.InventoryListed:
+    listed = tuple(Subject(f"{name}/{node}") for node in sorted(there))
+    return cluster.InventoryListed(ClusterName(name), "node", listed, None)
+
+
+def node_gone(name: str, node: str) -> cluster.NodeRemoved:
+    return cluster.NodeRemoved(ClusterName(name), NodeName(node), None, None)
+
+
+nodes = st.sampled_from(["n1", "n2"])
+facts: st.SearchStrategy[Fact] = st.one_of(
+    clusters_up,
+    clusters_up,
+    clusters_up,
+    workloads_up,
+    workloads_up,
+    workloads_up,
+    st.builds(cluster_gone, names, uid=uids, revision=revisions),
+    st.builds(workload_gone, keys, uid=uids, revision=revisions),
+    st.builds(reschedule, keys, fresh=st.booleans(), uid=uids),
+    st.builds(policy, changes),
+    st.builds(queue_up, st.just("q"), uid=uids, revision=revisions),
+    st.builds(queue_gone, uids, revisions),
+    st.builds(node_up, names, nodes, uid=uids, revision=revisions),
+    st.builds(node_gone, names, nodes),
+    st.builds(nodes_listed, names, st.lists(nodes, unique=True)),
+    st.just(TimePassed(Microseconds(0))),
+)
+
+
+class Happening(NamedTuple):
+    """A fact, who said it, and how long after the one before it."""
+
+    fact: Fact
+    source: str
+    after: int
+
+
+happenings = st.builds(
+    Happening,
+    facts,
+    st.sampled_from(["east", "east", "west"]),
+    st.sampled_from([0, 0, 0, SECOND, SECOND, 3 * SECOND, DAY - SECOND, DAY]),
+)
+
+START = tuple(Happening(cluster_up(name), "east", 0) for name in ("m1", "m2", "m10"))
+"""Most histories begin with somewhere to go: the rest of them is drawn."""
+
+histories = st.lists(happenings, min_size=50, max_size=70).map(lambda drawn: [*START, *drawn])
+
+long_histories = settings(
+    max_examples=80,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+
+
+def lived(history: list[Happening]) -> History:
+    log = History()
+    for fact, source, after in history:
+        log.add(fact, source=source, after=after)
+    return log
+
+
+def anew() -> World:
+    return begin(genesis(), incarnation=Incarnation(1))
+
+
+def told(made: Decision) -> Told:
+    """A decision as the naive fleet would tell it."""
+    division = made.outcome
+    return Told(
+        number=made.number,
+        position=made.position,
+        grace_of=None if made.deadline is None else made.deadline.subject,
+        subject=made.subject,
+        branch=made.branch,
+        answer=allocation(made) if isinstance(division, Division) else division.reason,
+        moved=made.moved,
+        epoch=None if made.lot is None else made.lot.epoch,
+        previous=made.previous,
+        because=list(made.outcome.because),
+    )
+
+
+@long_histories
+@given(histories)
+def test_a_fleet_that_looks_at_everything_decides_the_same(history: list[Happening]) -> None:
+    log = History()
+    naive = NaiveFleet(salt=FLEET)
+
+    for fact, source, after in history:
+        step = log.add(fact, source=source, after=after)
+        expected = naive.add(
+            fact, subject=subject_of(fact), source=source, at=log.events[-1].recorded_at
+        )
+
+        assert [told(made) for made in step.decisions] == expected
+        assert step.effect == naive.effect
+        assert list(step.ended) == naive.ended
+
+
+@long_histories
+@given(histories)
+def test_history_that_was_decided_folds_to_the_world_that_decided_it(
+    history: list[Happening],
+) -> None:
+    log = lived(history)
+
+    world = anew()
+    for event, step in zip(log.events, log.steps, strict=True):
+        world = follow(world, event, [from_record(record(made)) for made in step.decisions])
+
+        assert world == step.world
+
+
+@long_histories
+@given(histories, st.data())
+def test_a_decider_that_takes_over_anywhere_decides_what_the_first_would_have(
+    history: list[Happening], data: st.DataObject
+) -> None:
+    log = lived(history)
+    cut = data.draw(st.integers(0, len(log.events)))
+
+    world = anew()
+    for event, step in zip(log.events[:cut], log.steps[:cut], strict=True):
+        world = follow(world, event, step.decisions)
+    steps = []
+    for event in log.events[cut:]:
+        steps.append(advance(world, event))
+        world = steps[-1].world
+
+    assert [step.decisions for step in steps] == [step.decisions for step in log.steps[cut:]]
+
+
+@long_histories
+@given(histories)
+def test_whatever_is_in_force_adds_up_and_lies_on_candidates_of_its_own(
+    history: list[Happening],
+) -> None:
+    for step in lived(history).steps:
+        for made in step.decisions:
+            if isinstance(made.outcome, Division):
+                assert sum(allocation(made).values()) == made.outcome.replicas
+                assert all(share.replicas <= share.ceiling for share in made.outcome.shares)
+            assert made.moved >= 0
+            assert made.branch != "keep" or made.moved == 0
+
+
+@long_histories
+@given(histories)
+def test_numbers_and_epochs_have_no_gaps(history: list[Happening]) -> None:
+    world = lived(history).world
+
+    decisions = [made for step in lived(history).steps for made in step.decisions]
+
+    assert [made.number for made in decisions] == list(range(world.decisions))
+    epochs: dict[tuple[str, str], int] = {}
+    for made in decisions:
+        if made.lot is not None:
+            stream = (made.subject, made.lot.workload)
+            # A life that comes back after its removal draws from its stream anew.
+            assert made.lot.epoch in {epochs.get(stream, -1) + 1, 0}
+            epochs[stream] = made.lot.epoch
+
+
+@long_histories
+@given(st.permutations([*WORKLOADS, *CLUSTERS]), st.data())
+def test_under_hold_the_order_in_which_things_are_reported_does_not_matter(
+    order: list[str], data: st.DataObject
+) -> None:
+    reports: dict[str, Fact] = {}
+    for name in CLUSTERS:
+        reports[name] = cluster_up(name, labels=data.draw(labels), ready=data.draw(st.booleans()))
+    for key in WORKLOADS:
+        reports[key] = workload_up(key, data.draw(st.integers(0, 9)), data.draw(wishes()))
+
+    def decided(keys_in_order: list[str]) -> tuple[bytes, ...]:
+        log = History()
+        log.add(policy({"hold": True}))
+        log.add_all(*(reports[key] for key in keys_in_order))
+        # Whoever was reported before a cluster has one cause more; the answer is the same.
+        step = log.add(policy({"hold": False}))
+        return tuple(record(_without_causes(made)) for made in step.decisions)
+
+    assert decided(order) == decided(sorted(order))
+
+
+@given(wishes(), st.integers(0, 9))
+def test_the_order_within_a_wish_does_not_matter(wish: DivisionSpec, replicas: int) -> None:
+    turned = replace(
+        wish,
+        weights=wish.weights[::-1],
+        clusters=wish.clusters[::-1],
+        cluster_selector=wish.cluster_selector[::-1],
+        caps=wish.caps[::-1],
+    )
+
+    def decided(spec: DivisionSpec) -> list[bytes]:
+        log = History()
+        log.add(workload_up("ns/a", replicas, spec))
+        log.add_all(
+            *(cluster_up(name, labels={"tier": "gold", "zone": "gold"}) for name in CLUSTERS)
+        )
+        log.add(cluster_up("m2", labels={"tier": "gold"}))
+        return [record(made) for step in log.steps for made in step.decisions]
+
+    assert decided(wish) == decided(turned)
+
+
+def test_an_event_costs_the_same_however_many_workloads_it_does_not_touch() -> None:
+    """Counted in calls, not seconds: the same events, with few and with many bystanders."""
+
+    def calls(bystanders: int) -> int:
+        log = History()
+        log.add_all(*(cluster_up(name) for name in ("m1", "m2", "m3", "m4")))
+        for place in range(bystanders):
+            log.add(workload_up(f"by/w{place}", 3, divided({"m3": 1, "m4": 1})))
+            log.add(workload_up(f"by/s{place}", 3, divided(selector={"only": str(place)})))
+        log.add(workload_up("ns/a", 5, divided({"m1": 1, "m2": 1})))
+        happening: list[Fact] = [
+            cluster_up("m2", ready=False),
+            cluster_up("m2", labels={"tier": "gold"}),
+            cluster_up("m3", region="eu"),
+            workload_up("ns/a", 6, divided({"m1": 1, "m2": 1})),
+            workload_up("ns/a", 6, divided({"m1": 1, "m2": 1}), priority=3),
+            pod_seen("m1", "ns", "a-1"),
+            reschedule("ns/a"),
+            workload_gone("ns/a"),
+        ]
+        counted = 0
+
+        def count(*_: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            log.add_all(*happening)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    few, many = calls(2), calls(400)
+
+    assert many <= few + 20, "the last digits may differ, as a persistent map grows a level"
+
+
+def _without_causes(made: Decision) -> Decision:
+    return replace(made, outcome=replace(made.outcome, because=()))

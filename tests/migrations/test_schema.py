@@ -1,0 +1,81 @@
+"""Migrating up from empty gives the schema in docs/schema.sql, and migrating again changes nothing."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from ledger.log import schema
+from ledger.log.database import connect, engine
+from ledger.log.embedded import binaries
+from tests.postgres import Postgres
+
+DOCUMENTED = Path(__file__).parent.parent.parent / "docs" / "schema.sql"
+
+HEADER = """\
+-- The schema as migrations make it, on one page. Generated: LEDGER_REWRITE=1 pytest tests/migrations
+"""
+
+
+async def test_the_schema_is_the_documented_one(database_url: str) -> None:
+    if os.environ.get("LEDGER_TEST_DATABASE_URL"):
+        pytest.skip("the page shows the schema as the embedded PostgreSQL spells it")
+
+    made = HEADER + dumped(database_url)
+
+    if os.environ.get("LEDGER_REWRITE") == "1":
+        DOCUMENTED.write_text(made)
+    assert made == DOCUMENTED.read_text()
+
+
+async def test_migrating_again_changes_nothing(database_url: str) -> None:
+    owner = engine(database_url, None)
+    try:
+        assert await schema.migrate(owner) == schema.newest()
+        assert await schema.version(owner) == schema.newest()
+    finally:
+        await owner.dispose()
+
+
+async def test_an_empty_database_has_no_version(postgres: Postgres) -> None:
+    empty = engine(make_url(postgres.url).set(database="template1").render_as_string(False), None)
+    try:
+        assert await schema.version(empty) is None
+    finally:
+        await empty.dispose()
+
+
+async def test_every_object_belongs_to_the_owner(database_url: str) -> None:
+    connection = await connect(database_url, None)
+    try:
+        strangers = await connection.fetch(
+            "SELECT c.relname, pg_get_userbyid(c.relowner) AS owner FROM pg_class c"
+            "  JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname IN ('ledger', 'ledger_api')"
+            "   AND pg_get_userbyid(c.relowner) <> 'ledger_owner'"
+        )
+    finally:
+        await connection.close()
+
+    assert strangers == []
+
+
+def dumped(url: str) -> str:
+    """The schema in pg_dump's words, without what differs from run to run."""
+    program = binaries.find("18").prefix / "bin" / "pg_dump"
+    parsed = make_url(url).set(drivername="postgresql")
+    spelled = subprocess.run(
+        [program, "--schema-only", "--dbname", parsed.render_as_string(hide_password=False)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    kept = [
+        line
+        for line in spelled.splitlines()
+        if not re.match(r"--|SET |SELECT pg_catalog|\\(un)?restrict ", line)
+    ]
+    return re.sub(r"\n{2,}", "\n\n", "\n".join(kept)).strip() + "\n"

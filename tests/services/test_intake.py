@@ -1,0 +1,244 @@
+"""What becomes of a batch: appended, duplicate, conflicting, quarantined, and nothing else."""
+
+import json
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from ledger.errors import SetupProblem
+from ledger.log import fleets, lines, merkle, read
+from ledger.log.database import connect
+from ledger.log.intake import open_fleet
+from ledger.log.leaf import stored_leaf
+from ledger.log.trees import recorded_root
+from ledger.units import LEDGER_FLEET, FleetName, Position
+from tests.events_for_tests import cluster_line
+
+TEST = FleetName("test")
+
+
+@pytest_asyncio.fixture
+async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await connect(database_url, "ledger_writer")
+    yield connection
+    await connection.close()
+
+
+async def events(writer: asyncpg.Connection, name: FleetName = TEST) -> list[read.StoredEvent]:
+    fleet = await fleets.find(writer, name)
+    assert fleet is not None
+    return [event async for page in read.pages(writer, fleet, first=Position(0)) for event in page]
+
+
+async def root_from_rows(writer: asyncpg.Connection, name: FleetName) -> tuple[int, bytes]:
+    stored = await events(writer, name)
+    return len(stored), merkle.root([stored_leaf(name, event) for event in stored])
+
+
+async def test_a_file_read_twice_is_in_the_log_once(writer: asyncpg.Connection) -> None:
+    file = [cluster_line(number) for number in range(50)]
+
+    first = await lines.ingest(writer, file)
+    again = await lines.ingest(writer, file + [cluster_line(50)])
+
+    assert (first.appended, first.duplicates) == (50, 0)
+    assert (again.appended, again.duplicates) == (1, 50)
+    assert [event.position for event in await events(writer)] == list(range(51))
+
+
+async def test_a_duplicate_inside_one_batch_is_counted_and_left_out(
+    writer: asyncpg.Connection,
+) -> None:
+    taken = await lines.ingest(writer, [cluster_line(1), cluster_line(2), cluster_line(1)])
+
+    assert (taken.appended, taken.duplicates, taken.quarantined) == (2, 1, 0)
+
+
+async def test_the_same_identity_with_other_content_is_a_conflict(
+    writer: asyncpg.Connection,
+) -> None:
+    await lines.ingest(writer, [cluster_line(1)])
+    other = cluster_line(1, data={"name": "c1", "region": "elsewhere", "zone": "z"})
+
+    taken = await lines.ingest(writer, [other])
+
+    assert (taken.appended, taken.conflicts, taken.quarantined) == (0, 1, 1)
+    row = await writer.fetchrow("SELECT reason, detail, value FROM ledger_api.quarantine")
+    assert row is not None
+    assert row["reason"] == "identity_conflict"
+    assert "position 0" in row["detail"]
+    assert row["value"] == other
+
+
+async def test_the_same_content_in_another_spelling_is_a_duplicate(
+    writer: asyncpg.Connection,
+) -> None:
+    plain = json.loads(cluster_line(1))
+
+    taken = await lines.ingest(
+        writer,
+        [json.dumps(plain).encode(), json.dumps(dict(reversed(plain.items())), indent=1).encode()],
+    )
+
+    assert (taken.appended, taken.duplicates) == (1, 1)
+
+
+async def test_a_bad_line_is_kept_whole_and_stops_nothing(writer: asyncpg.Connection) -> None:
+    bad = b'{"specversion": "1.0", "id": '
+
+    taken = await lines.ingest(writer, [cluster_line(1), bad, cluster_line(2)])
+
+    assert (taken.appended, taken.quarantined) == (2, 1)
+    row = await writer.fetchrow("SELECT address, reason, value FROM ledger_api.quarantine")
+    assert row is not None
+    assert (row["address"], row["reason"], row["value"]) == ("file@2", "not_json", bad)
+
+
+async def test_a_bad_line_met_again_is_one_row_in_quarantine(writer: asyncpg.Connection) -> None:
+    for _ in range(3):
+        await lines.ingest(writer, [b"{"])
+
+    assert await writer.fetchval("SELECT count(*) FROM ledger_api.quarantine") == 1
+    assert len(await events(writer, LEDGER_FLEET)) == 1
+
+
+async def test_the_head_is_the_root_over_the_rows_in_every_fleet(
+    writer: asyncpg.Connection,
+) -> None:
+    batch = [cluster_line(n, fleet=f"fleet-{n % 3}") for n in range(700)] + [b"{"] * 2
+
+    await lines.ingest(writer, batch, batch=64)
+
+    for name in ("fleet-0", "fleet-1", "fleet-2", LEDGER_FLEET):
+        fleet = await fleets.find(writer, FleetName(name))
+        assert fleet is not None
+        recorded = await recorded_root(writer, fleet.number, "events")
+        assert recorded == await root_from_rows(writer, fleet.name)
+
+
+async def test_tile_hashes_are_written_as_subtrees_fill(writer: asyncpg.Connection) -> None:
+    await lines.ingest(writer, [cluster_line(n) for n in range(600)], batch=97)
+
+    rows = await writer.fetch(
+        "SELECT level, number, hash FROM ledger.tile_hashes ORDER BY level, number"
+    )
+
+    leaves = [event.leaf for event in await events(writer)]
+    assert [(row["level"], row["number"], row["hash"]) for row in rows] == [
+        (1, 0, merkle.root(leaves[:256])),
+        (1, 1, merkle.root(leaves[256:512])),
+    ]
+
+
+async def test_recorded_time_never_runs_backwards(writer: asyncpg.Connection) -> None:
+    late_first = [cluster_line(n) for n in (30, 10, 20)]
+
+    await lines.ingest(writer, late_first, clock="event")
+
+    recorded = [event.recorded_at_micros for event in await events(writer)]
+    assert recorded == sorted(recorded)
+    assert len(set(recorded)) == 1, "both later ones are held at the first one's time"
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+async def test_batches_do_not_show_in_the_event_root(
+    writer: asyncpg.Connection, batch: int
+) -> None:
+    file = [cluster_line(number) for number in range(100)]
+
+    await lines.ingest(writer, file, clock="event", batch=batch)
+
+    fleet = await fleets.find(writer, TEST)
+    assert fleet is not None
+    _, root = await recorded_root(writer, fleet.number, "events")
+    assert root.hex() == "a3d0a49b5736083d6743bf6ec66e29acd59f36c98c89286899374c298add42b3"
+
+
+async def test_an_event_without_time_cannot_enter_a_fleet_on_the_event_clock(
+    writer: asyncpg.Connection,
+) -> None:
+    taken = await lines.ingest(
+        writer, [cluster_line(1), cluster_line(2, time=None)], clock="event"
+    )
+
+    assert (taken.appended, taken.quarantined) == (1, 1)
+    assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "time_required"
+
+
+async def test_the_clock_of_a_fleet_cannot_be_changed(writer: asyncpg.Connection) -> None:
+    await lines.ingest(writer, [cluster_line(1)])
+
+    with pytest.raises(SetupProblem, match="wall clock"):
+        await lines.ingest(writer, [cluster_line(2)], clock="event")
+
+    assert len(await events(writer)) == 1
+
+
+async def test_an_unknown_fleet_is_quarantined_where_fleets_are_not_made_on_sight(
+    writer: asyncpg.Connection,
+) -> None:
+    await open_fleet(writer, TEST, clock="wall")
+
+    taken = await lines.ingest(
+        writer, [cluster_line(1), cluster_line(2, fleet="stranger")], create_fleets=False
+    )
+
+    assert (taken.appended, taken.quarantined) == (1, 1)
+    assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "unknown_fleet"
+
+
+async def test_a_bound_source_speaks_for_its_fleet_only(writer: asyncpg.Connection) -> None:
+    await writer.execute("INSERT INTO ledger.source_bindings VALUES ('/tests', 'test')")
+
+    taken = await lines.ingest(
+        writer,
+        [
+            cluster_line(1),
+            cluster_line(2, fleet="other"),
+            cluster_line(3, fleet="other", source="/free"),
+        ],
+    )
+
+    assert (taken.appended, taken.quarantined) == (2, 1)
+    assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "source_not_bound"
+
+
+def policy(number: int, **data: object) -> bytes:
+    return cluster_line(
+        number,
+        type="ledger.policy.policy.changed.v1",
+        subject="test",
+        id=f"policy-{number}",
+        data=data,
+    )
+
+
+async def test_the_salt_of_the_first_event_is_the_fleets(writer: asyncpg.Connection) -> None:
+    await lines.ingest(writer, [policy(1, salt="pepper"), cluster_line(1)])
+
+    fleet = await fleets.find(writer, TEST)
+    assert fleet is not None
+    genesis = await fleets.read_genesis(writer, fleet)
+    assert genesis is not None
+    assert genesis.salt == "pepper"
+
+
+async def test_a_later_salt_is_quarantined(writer: asyncpg.Connection) -> None:
+    taken = await lines.ingest(writer, [cluster_line(1), policy(1, salt="pepper")])
+
+    assert (taken.appended, taken.quarantined) == (1, 1)
+    assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "salt_not_first"
+
+
+async def test_a_fleets_name_is_its_salt_unless_it_says_otherwise(
+    writer: asyncpg.Connection,
+) -> None:
+    await lines.ingest(writer, [cluster_line(1)])
+
+    fleet = await fleets.find(writer, TEST)
+    assert fleet is not None
+    genesis = await fleets.read_genesis(writer, fleet)
+    assert genesis is not None
+    assert genesis.salt == "test"

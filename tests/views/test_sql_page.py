@@ -1,0 +1,65 @@
+"""docs/sql.md and README.md say of the views what the database says, and their queries run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ledger.log.database import connect
+
+REPOSITORY = Path(__file__).parent.parent.parent
+PAGE = REPOSITORY / "docs" / "sql.md"
+PAGES = (PAGE, REPOSITORY / "README.md")
+
+
+def queries() -> list[str]:
+    """Every statement of every sql block of the pages."""
+    blocks = [
+        block
+        for page in PAGES
+        for block in re.findall(r"```sql\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    ]
+    return [part.strip() for block in blocks for part in block.split(";") if part.strip()]
+
+
+async def test_every_view_and_column_is_documented_as_the_database_comments_it(
+    database_url: str,
+) -> None:
+    connection = await connect(database_url, None)
+    try:
+        rows = await connection.fetch(
+            "SELECT c.relname, obj_description(c.oid) AS about, a.attname,"
+            "       format_type(a.atttypid, a.atttypmod) AS type,"
+            "       col_description(c.oid, a.attnum) AS meaning"
+            "  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            "  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0"
+            " WHERE n.nspname = 'ledger_api' ORDER BY c.relname, a.attnum"
+        )
+    finally:
+        await connection.close()
+    assert rows
+
+    wanted: dict[str, list[str]] = {}
+    for view, about, column, type_, meaning in rows:
+        spelled = type_.replace("timestamp with time zone", "timestamptz")
+        assert about, f"view {view} has no comment"
+        assert meaning, f"{view}.{column} has no comment"
+        wanted.setdefault(view, [about]).append(f"| `{column}` | {spelled} | {meaning} |")
+
+    assert documented() == wanted
+
+
+def documented() -> dict[str, list[str]]:
+    sections = re.findall(r"### (\w+)\n\n(.*?)\n\n(.*?)(?=\n\n|\Z)", PAGE.read_text(), re.DOTALL)
+    return {view: [about, *table.strip().splitlines()[2:]] for view, about, table in sections}
+
+
+@pytest.mark.parametrize("query", queries())
+async def test_a_documented_query_runs_as_a_reader(database_url: str, query: str) -> None:
+    connection = await connect(database_url, "ledger_reader")
+    try:
+        await connection.execute("SET search_path = ledger_api")
+
+        await connection.fetch(query)
+    finally:
+        await connection.close()
