@@ -4,12 +4,11 @@ A consumer here never resets an offset and never commits one by itself: where to
 the receipts in the log and by nobody else. A producer waits for every replica and repeats nothing.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
-
-import asyncio
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer

@@ -50,6 +50,7 @@ from consumers.topic import Topic
 from consumers.totals import Totals
 from ledger.errors import KafkaUnavailable, LogUnavailable, StaleEpoch, WrongPosition
 from ledger.log.door import Door
+from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Taken
 from ledger.log.messages import Message
 from ledger.log.receipts import HaltReason, PartitionMoved, Receipt
@@ -134,27 +135,28 @@ async def run(
     patience = Patience()
     feed = _Feed(settings, database_url, {t.name: t for t in topics}, stop, totals, on_batch)
     stuck_after: int | None = None
-    try:
-        while not stop.is_set():
-            client = clients.group_consumer(settings)
-            before = feed.heard
-            try:
-                async with clients.running(client):
-                    await feed.consume(client)
-            except _ClientStuckError as error:
-                totals.stalled += 1
-                log.warning("client stuck", error=str(error))
-                if stuck_after == feed.heard:
-                    raise KafkaUnavailable(f"the client was replaced in vain: {error}") from error
-                stuck_after = feed.heard
-            except KafkaUnavailable as error:
-                totals.kafka_lost += 1
-                log.warning("kafka unavailable", error=str(error))
-                if feed.heard > before:
-                    patience.reset()
-                await patience.wait(stop)
-    finally:
-        await feed.close()
+    with seldom_collected():
+        try:
+            while not stop.is_set():
+                client = clients.group_consumer(settings)
+                before = feed.heard
+                try:
+                    async with clients.running(client):
+                        await feed.consume(client)
+                except _ClientStuckError as error:
+                    totals.stalled += 1
+                    log.warning("client stuck", error=str(error))
+                    if stuck_after == feed.heard:
+                        raise KafkaUnavailable(f"replaced in vain: {error}") from error
+                    stuck_after = feed.heard
+                except KafkaUnavailable as error:
+                    totals.kafka_lost += 1
+                    log.warning("kafka unavailable", error=str(error))
+                    if feed.heard > before:
+                        patience.reset()
+                    await patience.wait(stop)
+        finally:
+            await feed.close()
     return totals
 
 

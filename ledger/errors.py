@@ -9,7 +9,8 @@ what to do without reading its message:
 ``WrongPosition``     somebody else was faster: read again, decide again
 ``LedgerStopped``     going on would lose or fork history: a person has to look
 
-A broken promise of our own is an ``assert``, or ``ReplayDiverged``: never caught, always loud.
+A broken promise of our own is an ``assert``: never caught, always loud. What a replay finds is a
+report, not an error.
 Messages begin with the address of what they speak of.
 """
 
@@ -97,9 +98,6 @@ class AlgorithmMissing(LedgerStopped):
         self.system = system
         self.version = version
 
-
-class ReplayDiverged(LedgerError):
-    """A recomputed decision differs from the recorded one."""
 
 
 class SetupProblem(LedgerError):

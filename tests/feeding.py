@@ -280,5 +280,4 @@ async def looking(database_url: str) -> AsyncIterator[Log]:
 
 def plain(database_url: str) -> str:
     """The URL as asyncpg itself wants it."""
-    url = database.parse(database_url).set(drivername="postgresql")
-    return url.render_as_string(hide_password=False)
+    return database.parse(database_url).dsn

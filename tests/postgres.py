@@ -50,7 +50,7 @@ def fresh_name(subject: str) -> str:
 
 def named(url: str, name: str) -> str:
     """The same server, another database."""
-    return database.parse(url).set(database=name).render_as_string(hide_password=False)
+    return database.parse(url).named(name).dsn
 
 
 @asynccontextmanager
@@ -82,17 +82,11 @@ async def _with_template(url: str) -> AsyncIterator[Postgres]:
 
 async def migrate(url: str) -> None:
     """Bring the database to the newest schema, and leave no connection to it behind."""
-    engine = database.engine(url, None)
-    try:
-        await schema.migrate(engine)
-    finally:
-        await engine.dispose()
+    await schema.migrate(url)
 
 
 async def _administer(url: str, statement: str) -> None:
-    connection = await asyncpg.connect(
-        database.parse(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    )
+    connection = await asyncpg.connect(database.parse(url).dsn)
     try:
         await connection.execute(statement)
     finally:

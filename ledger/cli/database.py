@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from ledger.errors import SetupProblem
-from ledger.log import partitions, schema
-from ledger.log.database import connect, engine, parse
+from ledger.log import partitions
+from ledger.log.database import NEWEST_SCHEMA, connect, parse, schema_version
 from ledger.log.embedded import server
 
 DatabaseUrl = Annotated[
@@ -46,12 +46,19 @@ aside = Console(stderr=True, highlight=False)
 
 async def locate(url: str | None, data: Path | None) -> str:
     """The URL of a database that has the newest schema."""
-    if url is not None:
-        await _require_schema(url)
-        return url
-    running = await start_embedded(data)
-    await migrate(running.url)
-    return running.url
+    if url is None:
+        running = await start_embedded(data)
+        if await _schema(running.url) != NEWEST_SCHEMA:
+            await migrate(running.url)
+        return running.url
+    found = await _schema(url)
+    if found is None:
+        raise SetupProblem(f"{parse(url).shown}: there is no ledger yet; run `ledger migrate`")
+    if found != NEWEST_SCHEMA:
+        raise SetupProblem(
+            f"{parse(url).shown}: schema {found} is not {NEWEST_SCHEMA}; run `ledger migrate`"
+        )
+    return url
 
 
 async def start_embedded(data: Path | None) -> server.Server:
@@ -68,11 +75,10 @@ async def start_embedded(data: Path | None) -> server.Server:
 
 async def migrate(url: str) -> str:
     """Bring the database to the newest schema and make partitions ahead."""
-    owner = engine(url, None)
-    try:
-        version = await schema.migrate(owner)
-    finally:
-        await owner.dispose()
+    # Alembic takes half a second to load, and nearly every command finds its schema there already.
+    from ledger.log import schema
+
+    version = await schema.migrate(url)
     connection = await connect(url, "ledger_maintainer")
     try:
         await partitions.make_ahead(connection)
@@ -81,15 +87,9 @@ async def migrate(url: str) -> str:
     return version
 
 
-async def _require_schema(url: str) -> None:
-    reader = engine(url, None)
+async def _schema(url: str) -> str | None:
+    connection = await connect(url, None)
     try:
-        found = await schema.version(reader)
+        return await schema_version(connection)
     finally:
-        await reader.dispose()
-    if found is None:
-        raise SetupProblem(f"{parse(url)}: there is no ledger yet; run `ledger migrate`")
-    if found != schema.newest():
-        raise SetupProblem(
-            f"{parse(url)}: schema {found} is not {schema.newest()}; run `ledger migrate`"
-        )
+        await connection.close()

@@ -7,6 +7,7 @@ It is the real thing in one process: the same intake, the same decider, the same
 
 import asyncio
 import json
+import logging
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import Annotated, Final
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
@@ -22,6 +24,7 @@ from ledger.cli.run import run
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.life import Mix
 from ledger.engine import decider
+from ledger.engine.decider import Progress
 from ledger.facts.decision import Decision
 from ledger.log import fleets, lines, read
 from ledger.log.database import connect
@@ -41,7 +44,7 @@ class Outcome:
 
     fleet: FleetName
     taken: Taken
-    decided: decider.Progress
+    decided: Progress
     report: Report
     subject: str | None
 
@@ -65,6 +68,7 @@ def demo(
     Without a database URL an embedded PostgreSQL is started and left running, so that you can ask
     it about what you saw.
     """
+    logs.configure(level=logging.WARNING)
     console = Console(highlight=False, quiet=as_json)
 
     async def main(stop: asyncio.Event) -> Outcome:
@@ -92,7 +96,7 @@ def demo(
         )
         try:
             taken = await _stream(url, name, seed, events, rate, stop)
-            await _until_decided(url, name)
+            await _until_decided(url, name, deciding)
         finally:
             streamed.set()
             decided = await deciding
@@ -150,12 +154,12 @@ async def _stream(
     return total
 
 
-async def _until_decided(url: str, name: FleetName) -> None:
+async def _until_decided(url: str, name: FleetName, deciding: asyncio.Task[Progress]) -> None:
     connection = await connect(url, "ledger_writer")
     try:
         bell = read.Bell(connection, "ledger_decisions")
         await bell.listen()
-        while await undecided(connection, name):
+        while await undecided(connection, name) and not deciding.done():
             await bell.wait(at_most=0.1)
     finally:
         await connection.close()

@@ -49,8 +49,10 @@ def consume(
             unknown = sorted(set(topic) - {one.name for one in topics})
             if unknown:
                 known = ", ".join(one.name for one in topics)
-                raise SetupProblem(f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}")
-            topics = [one for one in topics if one.name in topic]
+                raise SetupProblem(
+                    f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}"
+                )
+            topics = tuple(one for one in topics if one.name in topic)
         await feed.run(settings, url, topics=topics, stop=stop)
 
     run(main)

@@ -6,7 +6,7 @@ import sys
 import structlog
 
 
-def configure(*, verbose: bool = False) -> None:
+def configure(*, level: int = logging.INFO) -> None:
     """Send structured logs to standard error."""
     watched = sys.stderr.isatty()
     structlog.configure(
@@ -17,8 +17,7 @@ def configure(*, verbose: bool = False) -> None:
             structlog.processors.format_exc_info,
             structlog.dev.ConsoleRenderer() if watched else structlog.processors.JSONRenderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.DEBUG if verbose else logging.INFO
-        ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        # Asked for at each line, so that whoever redirects standard error redirects these too.
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )

@@ -45,7 +45,7 @@ def up(database_url: DatabaseUrl = None, data: Data = None) -> None:
         parts = [["decide", "--quiet"], ["maintain", "--every", str(MAINTAIN_SECONDS)]]
         if os.environ.get("LEDGER_KAFKA_BOOTSTRAP"):
             parts += [["consume"], ["publish"]]
-        aside.print(f"log: {parse(url)}", soft_wrap=True)
+        aside.print(f"log: {parse(url).shown}", soft_wrap=True)
         aside.print("stream events in:  [bold]ledger ingest FILE[/bold]")
         aside.print('ask:               [bold]ledger sql "SELECT * FROM placements"[/bold]')
         async with asyncio.TaskGroup() as running:

@@ -1,18 +1,17 @@
 """Connections to the ledger's Postgres, and what its refusals mean.
 
-Hot paths speak asyncpg directly: COPY in, pages out. Everything else goes through SQLAlchemy on
-the same driver. Each process takes the role of its duty as soon as it is connected, so that what
+What is said over them is asyncpg's own: COPY in, pages out. Migrations go through SQLAlchemy on the
+same driver (``ledger.log.schema``). Each process takes the role of its duty as soon as it is connected, so that what
 a consumer may not do is refused by the database even where the login could.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit
 
 import asyncpg
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from ledger.errors import LogUnavailable, SetupProblem, StaleEpoch, WrongPosition
 
@@ -29,6 +28,9 @@ Role = Literal[
 Connection = asyncpg.Connection
 """What rooms above pass along; what is said over it is said in ``ledger.log`` and ``ledger.views``."""
 
+NEWEST_SCHEMA: Final = "0001"
+"""The schema this release speaks to: the last of ``migrations/versions``."""
+
 OLDEST_SERVER: Final = 15
 """The oldest PostgreSQL whose SQL the migrations use."""
 
@@ -39,15 +41,52 @@ CONNECT_SECONDS: Final = 10
 """Longer than any healthy server needs to answer, shorter than a person's patience."""
 
 
-def parse(url: str) -> URL:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The database that an URL names: ``shown`` for people, ``dsn`` for drivers."""
+
+    parts: SplitResult = field(repr=False)
+
+    @property
+    def dsn(self) -> str:
+        """How a driver reaches it."""
+        return self.parts.geturl()
+
+    def named(self, database: str) -> "Place":
+        """Another database of the same server."""
+        return Place(self.parts._replace(path=f"/{database}"))
+
+    @property
+    def shown(self) -> str:
+        """For people: without the password."""
+        user = f"{self.parts.username}@" if self.parts.username else ""
+        port = f":{self.parts.port}" if self.parts.port else ""
+        query = f"?{self.parts.query}" if self.parts.query else ""
+        return f"postgresql://{user}{self.parts.hostname or ''}{port}{self.parts.path}{query}"
+
+
+def parse(url: str) -> Place:
     """The database an URL names; ``postgresql://`` and ``postgresql+asyncpg://`` mean the same."""
+    scheme, colon, rest = url.partition("://")
+    if not colon or scheme.partition("+")[0] not in ("postgresql", "postgres"):
+        raise SetupProblem("the database URL does not begin with postgresql://")
     try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise SetupProblem(f"{url!r} is not a database URL") from error
-    if parsed.get_backend_name() != "postgresql":
-        raise SetupProblem(f"{parsed.get_backend_name()} is not PostgreSQL")
-    return parsed.set(drivername="postgresql+asyncpg")
+        parts = urlsplit(f"postgresql://{rest}")
+        parts.port  # noqa: B018 - it is only looked at when asked for
+    except ValueError as error:
+        raise SetupProblem(f"the database URL cannot be read: {error}") from error
+    return Place(parts)
+
+
+async def schema_version(connection: asyncpg.Connection) -> str | None:
+    """The schema version a database has; None where there is no ledger yet."""
+    with refusals_named():
+        if await connection.fetchval("SELECT to_regclass('ledger.schema_version')") is None:
+            return None
+        found: str | None = await connection.fetchval(
+            "SELECT version_num FROM ledger.schema_version"
+        )
+        return found
 
 
 async def connect(url: str, role: Role | None) -> asyncpg.Connection:
@@ -58,25 +97,17 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
         settings["role"] = role
     with refusals_named():
         connection = await asyncpg.connect(
-            parsed.set(drivername="postgresql").render_as_string(hide_password=False),
+            parsed.dsn,
             server_settings=settings,
             timeout=CONNECT_SECONDS,
         )
     if connection.get_server_version().major < OLDEST_SERVER:
         found = connection.get_server_version().major
         await connection.close()
-        raise SetupProblem(f"{parsed}: PostgreSQL {found} is too old, {OLDEST_SERVER} is needed")
+        raise SetupProblem(
+            f"{parsed.shown}: PostgreSQL {found} is too old, {OLDEST_SERVER} is needed"
+        )
     return connection
-
-
-def engine(url: str, role: Role | None) -> AsyncEngine:
-    """A SQLAlchemy engine whose connections act as ``role``."""
-    settings = {} if role is None else {"role": role}
-    return create_async_engine(
-        parse(url),
-        connect_args={"server_settings": settings, "timeout": CONNECT_SECONDS},
-        pool_pre_ping=True,
-    )
 
 
 @contextmanager

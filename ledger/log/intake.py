@@ -104,12 +104,14 @@ class Intake:
                     raise WrongPosition(
                         f"{claim.topic}/{claim.partition}: taken up to {next_}, not {after}"
                     )
-                if next_ is not None:
+                if not messages:
+                    return taken
+                if next_ is not None and (messages[0].at.coordinate or 0) < next_:
                     fresh = [m for m in messages if (m.at.coordinate or 0) >= next_]
                     taken.redelivered = len(messages) - len(fresh)
                     messages = fresh
-                if not messages:
-                    return taken
+                    if not messages:
+                        return taken
             shares, refused = await self._shares(messages, opened)
             if claim is not None:
                 await receipts.check_pins(connection, claim, shares.keys())

@@ -70,15 +70,6 @@ async def pages(
         first = Position(found[-1].position + 1)
 
 
-async def head_size(connection: asyncpg.Connection, fleet: Fleet) -> int:
-    """How many events a fleet's log holds."""
-    with refusals_named():
-        size = await connection.fetchval(
-            "SELECT max(size) FROM ledger.heads WHERE fleet = $1 AND tree = 'events'", fleet.number
-        )
-    return size or 0
-
-
 class Bell:
     """Rings when something was appended anywhere; waiting on it always ends after a while too."""
 

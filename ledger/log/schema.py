@@ -1,7 +1,8 @@
-"""Bring a database to the newest schema, or say which schema it has.
+"""Bring a database to the newest schema.
 
 The migrations are Alembic's, forward only. They lie beside the package in a checkout and inside
-it once installed; both places hold the same files.
+it once installed; both places hold the same files. Which schema a database has is asked in
+``ledger.log.database``, where it costs nothing.
 """
 
 from pathlib import Path
@@ -9,11 +10,11 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
 
-from ledger.errors import SetupProblem
+from ledger.log.database import CONNECT_SECONDS, parse, refusals_named
 
 
 def folder() -> Path:
@@ -28,13 +29,13 @@ def _config() -> Config:
 
 
 def newest() -> str:
-    """The newest schema version this release knows."""
+    """The last migration there is."""
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None, "there is at least one migration"
     return head
 
 
-async def migrate(engine: AsyncEngine) -> str:
+async def migrate(url: str) -> str:
     """Bring the database to the newest schema; says which one that is. Safe to call again."""
 
     def upgrade(connection: Connection) -> None:
@@ -42,21 +43,15 @@ async def migrate(engine: AsyncEngine) -> str:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
-    async with engine.begin() as connection:
-        await connection.run_sync(upgrade)
+    engine = create_async_engine(
+        parse(url).dsn.replace("postgresql://", "postgresql+asyncpg://", 1),
+        poolclass=NullPool,
+        connect_args={"timeout": CONNECT_SECONDS},
+    )
+    try:
+        with refusals_named():
+            async with engine.begin() as connection:
+                await connection.run_sync(upgrade)
+    finally:
+        await engine.dispose()
     return newest()
-
-
-async def version(engine: AsyncEngine) -> str | None:
-    """The schema version a database has; None where there is no ledger yet."""
-    async with engine.connect() as connection:
-        there = await connection.scalar(text("SELECT to_regclass('ledger.schema_version')"))
-        if there is None:
-            return None
-        try:
-            found: str | None = await connection.scalar(
-                text("SELECT version_num FROM ledger.schema_version")
-            )
-        except DBAPIError as error:
-            raise SetupProblem(f"the schema version cannot be read: {error.orig}") from error
-        return found

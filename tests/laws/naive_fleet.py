@@ -8,6 +8,7 @@ reducers or the decisions, and divides with the literal division of ``tests.laws
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from ledger.core.division import Last, Request
@@ -114,15 +115,18 @@ class NaiveFleet:
             first = min(self.grace_until.values())
             name = bytewise([n for n in self.grace_until if self.grace_until[n] == first])[0]
             self.now = first
-            told += self._ask(self._due_after(lambda name=name: self.grace_until.pop(name)), name)
+            told += self._ask(self._due_after(partial(self.grace_until.pop, name)), name)
         self.now = at
         self._forget_the_long_gone()
         self.effect = "applied"
         self.ended = []
         due = self._due_after(lambda: self._apply(fact, subject, source))
-        if isinstance(fact, workload.WorkloadRescheduled) and self.effect == "applied":
-            if self._wish(subject) is not None:
-                due.setdefault(subject, set()).add("fresh" if fact.fresh else "rescheduled")
+        if (
+            isinstance(fact, workload.WorkloadRescheduled)
+            and self.effect == "applied"
+            and self._wish(subject) is not None
+        ):
+            due.setdefault(subject, set()).add("fresh" if fact.fresh else "rescheduled")
         told += self._ask(due, None)
         self.position += 1
         return told

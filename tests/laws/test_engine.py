@@ -11,25 +11,21 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.decisions.step import Step, advance
-from ledger.facts import cluster, quota, workload
+from ledger.decisions.step import advance
+from ledger.facts import cluster, quota
 from ledger.facts.decision import Decision, Division, from_record, record
-from ledger.facts.event import Event, Fact
+from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
 from ledger.facts.workload import DivisionSpec, DivisionStrategy
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin
 from ledger.units import (
     ClusterName,
-    EventType,
     Incarnation,
     Microseconds,
     NodeName,
-    Position,
-    Replicas,
     Subject,
     Uid,
-    Weight,
 )
 from tests.histories import (
     DAY,
@@ -57,8 +53,8 @@ WORKLOADS = ["ns/a", "ns/b", "ns/\U00010000"]
 
 names = st.sampled_from(CLUSTERS)
 keys = st.sampled_from(WORKLOADS)
-uids = st.sampled_from([None, None, None, "one", "two", "three"])
-revisions = st.one_of(st.none(), st.none(), st.integers(0, 6))
+uids = st.sampled_from([None] * 12 + ["one", "two", "three"])
+revisions = st.sampled_from([None] * 12 + [1, 2, 3, 4])
 labels = st.dictionaries(
     st.sampled_from(["tier", "zone"]), st.sampled_from(["gold", "silver"]), max_size=2
 )
@@ -96,10 +92,11 @@ workloads_up = st.builds(
     kind=st.sampled_from(["Deployment", "Deployment", "Job"]),
     queue=st.sampled_from([None, None, "q"]),
 )
+nodes = st.sampled_from(["n1", "n2"])
 changes = st.fixed_dictionaries(
     {},
     optional={
-        "hold": st.sampled_from([True, False, False, None]),
+        "hold": st.sampled_from([False, None, True]),
         "grace.cluster_ms": st.sampled_from([0, 1500, 4000, None]),
         "division.inertia": st.sampled_from(["seed", "minimal", None]),
     },
@@ -119,24 +116,29 @@ def node_gone(name: str, node: str) -> cluster.NodeRemoved:
     return cluster.NodeRemoved(ClusterName(name), NodeName(node), None, None)
 
 
-nodes = st.sampled_from(["n1", "n2"])
-facts: st.SearchStrategy[Fact] = st.one_of(
-    clusters_up,
-    clusters_up,
-    clusters_up,
-    workloads_up,
-    workloads_up,
-    workloads_up,
-    st.builds(cluster_gone, names, uid=uids, revision=revisions),
-    st.builds(workload_gone, keys, uid=uids, revision=revisions),
-    st.builds(reschedule, keys, fresh=st.booleans(), uid=uids),
-    st.builds(policy, changes),
+flickers = st.builds(cluster_up, names, ready=st.booleans(), labels=labels)
+scalings = st.builds(workload_up, keys, st.integers(4, 9), st.one_of(st.just(divided()), wishes()))
+noise: st.SearchStrategy[Fact] = st.one_of(
     st.builds(queue_up, st.just("q"), uid=uids, revision=revisions),
     st.builds(queue_gone, uids, revisions),
     st.builds(node_up, names, nodes, uid=uids, revision=revisions),
     st.builds(node_gone, names, nodes),
     st.builds(nodes_listed, names, st.lists(nodes, unique=True)),
     st.just(TimePassed(Microseconds(0))),
+)
+facts: st.SearchStrategy[Fact] = st.one_of(
+    flickers,
+    flickers,
+    flickers,
+    scalings,
+    scalings,
+    clusters_up,
+    workloads_up,
+    st.builds(cluster_gone, names, uid=uids, revision=revisions),
+    st.builds(workload_gone, keys, uid=uids, revision=revisions),
+    st.builds(reschedule, keys, fresh=st.booleans(), uid=uids),
+    st.builds(policy, changes),
+    noise,
 )
 
 
@@ -152,11 +154,18 @@ happenings = st.builds(
     Happening,
     facts,
     st.sampled_from(["east", "east", "west"]),
-    st.sampled_from([0, 0, 0, SECOND, SECOND, 3 * SECOND, DAY - SECOND, DAY]),
+    st.sampled_from([0, 0, 0, SECOND, SECOND, 2 * SECOND, 4 * SECOND, DAY - SECOND]),
 )
 
-START = tuple(Happening(cluster_up(name), "east", 0) for name in ("m1", "m2", "m10"))
-"""Most histories begin with somewhere to go: the rest of them is drawn."""
+BEGINNING: tuple[Fact, ...] = (
+    policy({"grace.cluster_ms": 4000}),
+    *(cluster_up(name, labels={"tier": "gold"}) for name in ("m1", "m2", "m10")),
+    workload_up("ns/a", 7, divided()),
+    workload_up("ns/b", 7, divided({"m1": 3, "m2": 2, "é": 1})),
+)
+"""Every history begins with something to decide about; the rest of it is drawn."""
+
+START = tuple(Happening(fact, "east", 0) for fact in BEGINNING)
 
 histories = st.lists(happenings, min_size=50, max_size=70).map(lambda drawn: [*START, *drawn])
 

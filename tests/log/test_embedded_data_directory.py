@@ -238,12 +238,12 @@ def test_the_default_directory_is_chosen_by_environment_then_user(
     assert server.default_data_directory() == Path("/var/lib/ledger")
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/users/somebody")
     monkeypatch.setenv("XDG_DATA_HOME", "/elsewhere")
     assert server.default_data_directory() == Path("/elsewhere/ledger")
 
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert server.default_data_directory() == Path("/home/somebody/.local/share/ledger")
+    assert server.default_data_directory() == Path("/users/somebody/.local/share/ledger")
 
 
 @pytest.mark.parametrize(

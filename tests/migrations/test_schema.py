@@ -6,12 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sqlalchemy.engine import make_url
 
-from ledger.log import schema
-from ledger.log.database import connect, engine
+from ledger.log import database, schema
 from ledger.log.embedded import binaries
-from tests.postgres import Postgres
+from tests.postgres import Postgres, named
 
 DOCUMENTED = Path(__file__).parent.parent.parent / "docs" / "schema.sql"
 
@@ -32,24 +30,25 @@ async def test_the_schema_is_the_documented_one(database_url: str) -> None:
 
 
 async def test_migrating_again_changes_nothing(database_url: str) -> None:
-    owner = engine(database_url, None)
-    try:
-        assert await schema.migrate(owner) == schema.newest()
-        assert await schema.version(owner) == schema.newest()
-    finally:
-        await owner.dispose()
+    assert await schema.migrate(database_url) == schema.newest()
+
+    connection = await database.connect(database_url, None)
+    assert await database.schema_version(connection) == schema.newest()
+    await connection.close()
 
 
 async def test_an_empty_database_has_no_version(postgres: Postgres) -> None:
-    empty = engine(make_url(postgres.url).set(database="template1").render_as_string(False), None)
-    try:
-        assert await schema.version(empty) is None
-    finally:
-        await empty.dispose()
+    connection = await database.connect(named(postgres.url, "template1"), None)
+    assert await database.schema_version(connection) is None
+    await connection.close()
+
+
+def test_the_release_speaks_to_the_last_migration() -> None:
+    assert schema.newest() == database.NEWEST_SCHEMA
 
 
 async def test_every_object_belongs_to_the_owner(database_url: str) -> None:
-    connection = await connect(database_url, None)
+    connection = await database.connect(database_url, None)
     try:
         strangers = await connection.fetch(
             "SELECT c.relname, pg_get_userbyid(c.relowner) AS owner FROM pg_class c"
@@ -66,9 +65,8 @@ async def test_every_object_belongs_to_the_owner(database_url: str) -> None:
 def dumped(url: str) -> str:
     """The schema in pg_dump's words, without what differs from run to run."""
     program = binaries.find("18").prefix / "bin" / "pg_dump"
-    parsed = make_url(url).set(drivername="postgresql")
     spelled = subprocess.run(
-        [program, "--schema-only", "--dbname", parsed.render_as_string(hide_password=False)],
+        [program, "--schema-only", "--dbname", database.parse(url).dsn],
         capture_output=True,
         text=True,
         check=True,

@@ -70,11 +70,7 @@ def place() -> Iterator[Path]:
     """An empty directory that a server's user can pass through; servers in it end with the test."""
     path = server.temporary_directory()
     yield path
-    for pgdata in path.rglob("postgres"):
-        if (pgdata / "PG_VERSION").exists():
-            for pid in processes.at_work(pgdata):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    end_servers_below(path)
     for marker in path.rglob("ledger.json"):
         elsewhere = json.loads(marker.read_text())["socket_directory"]
         if elsewhere is not None:
@@ -131,9 +127,18 @@ def small_disk(place: Path) -> Iterator[Callable[[int], Path]]:
             options = f"size={mebibytes}m,mode=0755"
             subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", path], check=True)
             mounted.callback(lambda: subprocess.run(["umount", "--lazy", path], check=True))
+            mounted.callback(end_servers_below, path)
             return path
 
         yield mount
+
+
+def end_servers_below(path: Path) -> None:
+    for pgdata in path.rglob("postgres"):
+        if (pgdata / "PG_VERSION").exists():
+            for pid in processes.at_work(pgdata):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 async def connect(

@@ -41,7 +41,7 @@ async def test_a_file_read_twice_is_in_the_log_once(writer: asyncpg.Connection) 
     file = [cluster_line(number) for number in range(50)]
 
     first = await lines.ingest(writer, file)
-    again = await lines.ingest(writer, file + [cluster_line(50)])
+    again = await lines.ingest(writer, [*file, cluster_line(50)])
 
     assert (first.appended, first.duplicates) == (50, 0)
     assert (again.appended, again.duplicates) == (1, 50)
@@ -159,9 +159,7 @@ async def test_batches_do_not_show_in_the_event_root(
 async def test_an_event_without_time_cannot_enter_a_fleet_on_the_event_clock(
     writer: asyncpg.Connection,
 ) -> None:
-    taken = await lines.ingest(
-        writer, [cluster_line(1), cluster_line(2, time=None)], clock="event"
-    )
+    taken = await lines.ingest(writer, [cluster_line(1), cluster_line(2, time=None)], clock="event")
 
     assert (taken.appended, taken.quarantined) == (1, 1)
     assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "time_required"

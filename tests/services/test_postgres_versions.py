@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.log import lines
-from ledger.log.database import connect, engine
+from ledger.log.database import connect
 from ledger.log.embedded import server
 from ledger.log.embedded.binaries import Major
 from ledger.log.schema import migrate, newest
@@ -14,9 +14,7 @@ from tests.events_for_tests import cluster_line
 @pytest.mark.parametrize("major", ["16", "18"])
 async def test_a_log_lives_on_this_server(major: Major) -> None:
     async with server.temporary(version=major) as running:
-        owner = engine(running.url, None)
-        assert await migrate(owner) == newest()
-        await owner.dispose()
+        assert await migrate(running.url) == newest()
 
         connection = await connect(running.url, "ledger_writer")
         taken = await lines.ingest(

@@ -32,8 +32,7 @@ _ROW: Final = Struct(">hiiiqi16si")
 def encoded(lines: Sequence[bytes], *, batch: int) -> list[bytes]:
     """The COPY streams of ``lines``, one a transaction."""
     return [
-        _stream(lines[first : first + batch], first=first)
-        for first in range(0, len(lines), batch)
+        _stream(lines[first : first + batch], first=first) for first in range(0, len(lines), batch)
     ]
 
 

@@ -1,13 +1,146 @@
 """``ledger bench``: how fast it is here, each time against a floor measured in the same run."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final
+
 import typer
 
+from ledger.cli.bench.servers import Postgres, kafka, postgres
+from ledger.cli.run import run
+from ledger.log import lines
+
 app = typer.Typer(
-    help="Measure how fast it is here, each time against a floor of the same run.",
+    help=(
+        "Measure how fast it is here, each time against a floor of the same run.\n\n"
+        "Each benchmark prints one line of JSON. They start what servers they need and leave"
+        " nothing behind; bench/README.md tells how figures are taken."
+    ),
     no_args_is_help=True,
 )
 
+ROUNDS: Final = 5
+QUICK_EVENTS: Final = 3_000
+QUICK_BATCH: Final = 500
 
-@app.callback()
-def _bench() -> None:
-    """Measure how fast it is here, each time against a floor of the same run."""
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url",
+        envvar="LEDGER_BENCH_DATABASE_URL",
+        help="A server whose user may create databases; default: an embedded one, for this run.",
+        show_default=False,
+    ),
+]
+Rounds = Annotated[int, typer.Option(min=1, help="How often floor and subject take turns.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Tiny: only shows that the benchmark runs.")]
+Events = Annotated[int, typer.Option(min=1, help="Events in each round.")]
+Batch = Annotated[int, typer.Option(min=1, help="Events a transaction, for floor and subject.")]
+Fleets = Annotated[int, typer.Option(min=1, help="Fleets, each in a partition of its own.")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="How long each interval lasts.")]
+
+
+def _measured(url: str | None, measure: Callable[[Postgres], Awaitable[str]]) -> None:
+    """Run one benchmark and print its line."""
+
+    async def main(_stop: asyncio.Event) -> str:
+        async with postgres(url) as server:
+            return await measure(server)
+
+    typer.echo(run(main))
+
+
+@app.command("ingest-file")
+def ingest_file(
+    events: Events = 200_000,
+    rounds: Rounds = ROUNDS,
+    batch: Batch = lines.BATCH,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Take a file in. Floor: raw binary COPY of the same lines into a table with the same keys."""
+    from ledger.cli.bench.ingest_file import ingest_file as measure
+
+    if quick:
+        events, rounds, batch = QUICK_EVENTS, 1, QUICK_BATCH
+    _measured(
+        database_url, lambda server: measure(server, events=events, rounds=rounds, batch=batch)
+    )
+
+
+@app.command("ingest-kafka")
+def ingest_kafka(
+    events: Events = 300_000,
+    rounds: Rounds = ROUNDS,
+    fleets: Fleets = 1,
+    batch: Annotated[
+        int, typer.Option(min=1, help="The most events a transaction; the floor takes their mean.")
+    ] = 5_000,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Drain a topic of a real broker. Floor: raw binary COPY of the same events, as for a file.
+
+    The broker is LEDGER_KAFKA_BOOTSTRAP, or one that is started for this run. With more than half a
+    million events the topic is filled while it is drained.
+    """
+    from ledger.cli.bench.ingest_kafka import ingest_kafka as measure
+
+    if quick:
+        events, rounds, batch = QUICK_EVENTS, 1, QUICK_BATCH
+
+    async def with_kafka(server: Postgres) -> str:
+        async with kafka() as bootstrap:
+            return await measure(
+                server, bootstrap, events=events, rounds=rounds, fleets=fleets, batch=batch
+            )
+
+    _measured(database_url, with_kafka)
+
+
+@app.command("read")
+def read(
+    events: Events = 200_000,
+    rounds: Rounds = ROUNDS,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Read a log back. Floor: a raw SELECT of the same columns by the same pages."""
+    from ledger.cli.bench.reading import read_back
+
+    if quick:
+        events, rounds = QUICK_EVENTS, 1
+    _measured(database_url, lambda server: read_back(server, events=events, rounds=rounds))
+
+
+@app.command("fold")
+def fold(
+    events: Events = 50_000,
+    rounds: Rounds = ROUNDS,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Fold and decide a log in memory. Floor: only decode its rows."""
+    from ledger.cli.bench.folding import fold as measure
+
+    if quick:
+        events, rounds = QUICK_EVENTS, 1
+    _measured(database_url, lambda server: measure(server, events=events, rounds=rounds))
+
+
+@app.command("idle-transaction")
+def idle_transaction(
+    seconds: Seconds = 120,
+    rounds: Annotated[int, typer.Option(min=1, help="Intervals with an idle transaction.")] = 1,
+    batch: Batch = 20,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Ingest beside an idle REPEATABLE READ transaction. Floor: the same without it."""
+    from ledger.cli.bench.idle_transaction import idle_transaction as measure
+
+    if quick:
+        seconds, rounds = 0.5, 1
+    _measured(
+        database_url, lambda server: measure(server, seconds=seconds, rounds=rounds, batch=batch)
+    )

@@ -6,12 +6,15 @@ log these are other events.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ledger.cli.simulator.history import Simulation
 
 SEED: Final = 20_260_105
+FLEET: Final = "bench"
+_BUSIEST: Final = "ledger.workload"
 _ID_FIRST: Final = len(b'{"specversion":"1.0","id":"')
 _ID_LENGTH: Final = 36
 
@@ -21,9 +24,21 @@ def simulation(fleet: str) -> Simulation:
     return Simulation(SEED, fleet=fleet, clusters=6, nodes=10, workloads=200)
 
 
-def lines(count: int, *, fleet: str = "bench") -> list[bytes]:
+def lines(count: int, *, fleet: str = FLEET) -> list[bytes]:
     """So many events of one fleet, without line ends."""
     return list(simulation(fleet).events(count))
+
+
+def workload_lines(count: int) -> list[bytes]:
+    """So many events of the workload family: what its topic, the busiest one, carries."""
+    stream = (m.value for m in simulation(FLEET).endless() if m.topic == _BUSIEST)
+    return list(islice(stream, count))
+
+
+def renamed(drawn: list[bytes], fleet: str) -> list[bytes]:
+    """The same events as those of another fleet."""
+    before, after = b'"fleet":"%b"' % FLEET.encode(), b'"fleet":"%b"' % fleet.encode()
+    return [line.replace(before, after, 1) for line in drawn]
 
 
 def write(path: Path, drawn: list[bytes]) -> None:

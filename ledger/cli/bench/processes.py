@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_MEBIBYTE_KIB: Final = 1024
+_KIB_PER_MIB: Final = 1024
 
 
 def cpu_seconds(pid: int) -> float:
@@ -17,11 +17,40 @@ def cpu_seconds(pid: int) -> float:
 
 def memory_mb(pid: int) -> tuple[int, int]:
     """What a process has in memory now, and the most it ever had, in MiB."""
-    kib = {
-        name: int(rest.split()[0])
-        for name, _, rest in (
-            line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-        )
-        if name in {"VmRSS", "VmHWM"}
-    }
-    return kib["VmRSS"] // _MEBIBYTE_KIB, kib["VmHWM"] // _MEBIBYTE_KIB
+    told = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    kib = {words[0]: int(words[1]) for words in told if words[0] in {"VmRSS:", "VmHWM:"}}
+    return kib["VmRSS:"] // _KIB_PER_MIB, kib["VmHWM:"] // _KIB_PER_MIB
+
+
+class Cost:
+    """Processor time of two processes, ours and the server's that works for it, over all rounds."""
+
+    def __init__(self) -> None:
+        self._events = 0
+        self._ours = 0.0
+        self._server = 0.0
+        self._running: tuple[int, int | None, float, float] | None = None
+
+    def begin(self, ours: int, server: int | None) -> None:
+        """Note where both stand; a server that is not on this machine is None."""
+        self._running = (ours, server, cpu_seconds(ours), _cpu_seconds_of(server))
+
+    def end(self, events: int) -> None:
+        """Note what so many events have cost since then."""
+        assert self._running is not None
+        ours, server, ours_before, server_before = self._running
+        self._events += events
+        self._ours += cpu_seconds(ours) - ours_before
+        self._server += _cpu_seconds_of(server) - server_before
+
+    def told(self) -> dict[str, object]:
+        """Microseconds of processor time for each event."""
+        micro = 1e6 / self._events
+        told: dict[str, object] = {"cpu_us_per_event": round(self._ours * micro, 1)}
+        if self._server:
+            told["server_cpu_us_per_event"] = round(self._server * micro, 1)
+        return told
+
+
+def _cpu_seconds_of(server: int | None) -> float:
+    return 0.0 if server is None else cpu_seconds(server)

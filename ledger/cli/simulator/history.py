@@ -54,12 +54,16 @@ class Simulation:
         self._step = step
         self._stream = self._messages()
 
+    def endless(self) -> Iterator[Sent]:
+        """Message after message, each with the Kafka topic it would go to."""
+        return self._stream
+
     def messages(self, count: int) -> Iterator[Sent]:
-        """The next ``count`` messages, each with the Kafka topic it would go to."""
+        """The next ``count`` of them."""
         return islice(self._stream, count)
 
     def events(self, count: int) -> Iterator[bytes]:
-        """The next ``count`` messages as lines, without their line ends."""
+        """The next ``count`` messages as lines without line ends."""
         return (message.value for message in self.messages(count))
 
     def _messages(self) -> Iterator[Sent]:

@@ -1,0 +1,226 @@
+"""The commands as people and scripts meet them: answers, exit codes, words."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ledger.cli.main import app
+from tests.events_for_tests import cluster_line, workload_line
+
+
+class Command:
+    """``ledger`` on one database."""
+
+    def __init__(self, database_url: str) -> None:
+        self._url = database_url
+
+    def __call__(self, *words: str, code: int = 0, stdin: bytes | None = None) -> Result:
+        answer = CliRunner().invoke(
+            app, list(words), input=stdin, env={"LEDGER_DATABASE_URL": self._url}
+        )
+        assert answer.exit_code == code, (words, answer.output, answer.exception)
+        return answer
+
+    def json(self, *words: str, code: int = 0, stdin: bytes | None = None) -> dict[str, object]:
+        said: dict[str, object] = json.loads(self(*words, "--json", code=code, stdin=stdin).stdout)
+        return said
+
+
+@pytest.fixture
+def ledger(database_url: str) -> Command:
+    return Command(database_url)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "events.jsonl"
+    lines = [
+        cluster_line(1),
+        cluster_line(2),
+        workload_line(1, replicas=5, weights={"c1": 2, "c2": 1}),
+        b"{",
+        cluster_line(1),
+        cluster_line(2, data={"name": "c2", "region": "other"}),
+    ]
+    path.write_bytes(b"\n".join(lines) + b"\n\n")
+    return path
+
+
+def test_ingest_counts_what_became_of_each_line(ledger: Command, file: Path) -> None:
+    assert ledger.json("ingest", str(file)) == {
+        "appended": 3,
+        "duplicate": 1,
+        "conflicting": 1,
+        "quarantined": 2,
+    }
+
+
+def test_standard_input_is_a_file_too(ledger: Command, file: Path) -> None:
+    said = ledger.json("ingest", "-", stdin=file.read_bytes())
+
+    assert said["appended"] == 3
+
+
+def test_a_fleet_can_be_given_to_events_that_name_none(ledger: Command, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    nameless = json.loads(cluster_line(1))
+    del nameless["fleet"]
+    path.write_bytes(json.dumps(nameless).encode() + b"\n" + cluster_line(2, fleet="other"))
+
+    said = ledger.json("ingest", str(path), "--fleet", "mine")
+
+    assert (said["appended"], said["quarantined"]) == (1, 1)
+
+
+def test_a_missing_file_is_said_in_one_line(ledger: Command) -> None:
+    answer = ledger("ingest", "no-such-file", code=78)
+
+    assert "no-such-file: No such file or directory" in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_from_a_file_to_an_answer(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+
+    decided = ledger.json("decide", "--until-idle")
+    rows = ledger("sql", "SELECT cluster, count FROM placements ORDER BY cluster", "--json").stdout
+
+    assert decided == {"events": 3, "decisions": 1}
+    assert [json.loads(row) for row in rows.splitlines()] == [
+        {"cluster": "c1", "count": 3},
+        {"cluster": "c2", "count": 2},
+    ]
+
+
+def test_sql_answers_with_a_table_or_csv(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+
+    table = ledger("sql", "SELECT fleet, events, clock FROM fleets WHERE fleet = 'test'").stdout
+    csv = ledger(
+        "sql", "SELECT fleet, events, clock FROM fleets WHERE fleet = 'test'", "--csv"
+    ).stdout
+
+    assert [line.split() for line in table.splitlines()] == [
+        ["fleet", "events", "clock"],
+        ["test", "3", "wall"],
+        ["(1", "row)"],
+    ]
+    assert csv.split() == ["fleet,events,clock", "test,3,wall"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT nothing FROM nowhere", "DROP VIEW placements", "SELECT * FROM ledger.events", "("],
+)
+def test_a_reader_asks_and_does_nothing_else(ledger: Command, query: str) -> None:
+    answer = ledger("sql", query, code=70)
+
+    assert answer.stderr.startswith("ledger: ")
+    assert "Traceback" not in answer.output
+
+
+def test_replay_and_verify_say_roots_and_counts(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+    ledger("decide", "--until-idle", "--quiet")
+
+    verified = ledger.json("verify", "--fleet", "test")
+    replayed = ledger.json("replay", "--fleet", "test")
+
+    assert replayed == verified
+    assert (replayed["events"], replayed["decisions"], replayed["diverged"]) == (3, 1, None)
+    assert {"event_root", "decision_root"} <= replayed.keys()
+
+
+def test_an_unknown_fleet_is_said_so(ledger: Command) -> None:
+    assert "there is none of this name" in ledger("replay", "--fleet", "nobody", code=78).stderr
+
+
+def test_a_database_that_is_not_there_is_said_so() -> None:
+    answer = Command("postgresql://nobody@127.0.0.1:1/none")("status", code=75)
+
+    assert answer.stderr.startswith("ledger: the database: ")
+    assert "Traceback" not in answer.output
+
+
+def test_status_shows_each_fleet_and_what_waits(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+
+    said = ledger.json("status")
+
+    assert isinstance(said["fleets"], list)
+    assert said["fleets"][0]["fleet"] == "test"
+    assert said["fleets"][0]["undecided"] == 3
+    assert said["quarantined"] == 2
+    assert "2 in quarantine" in ledger("status").stdout
+
+
+def test_a_quarantined_line_can_be_corrected_and_let_in(
+    ledger: Command, file: Path, tmp_path: Path
+) -> None:
+    ledger("ingest", str(file))
+    listed = [json.loads(row) for row in ledger("quarantine", "list", "--json").stdout.splitlines()]
+    bad = next(row["position"] for row in listed if row["reason"] == "not_json")
+    assert ledger("quarantine", "show", str(bad)).stdout.strip() == "{"
+    corrected = tmp_path / "corrected.json"
+    corrected.write_bytes(cluster_line(3))
+
+    ledger("quarantine", "release", str(bad), "--why", "typo", code=65)
+    ledger("quarantine", "release", str(bad), "--why", "typo", "--corrected", str(corrected))
+
+    again = ledger("quarantine", "release", str(bad), "--why", "typo", code=76)
+    assert "released already" in again.stderr
+    ledger("decide", "--until-idle", "--quiet")
+    rows = ledger("sql", "SELECT type, effect FROM events WHERE position = 3", "--csv").stdout
+    assert "ledger.quarantine.message.released.v1,applied" in rows
+    assert ledger.json("status")["quarantined"] == 1
+
+
+def test_a_quarantined_line_can_be_closed(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+    listed = [json.loads(row) for row in ledger("quarantine", "list", "--json").stdout.splitlines()]
+
+    for row in listed:
+        ledger("quarantine", "discard", str(row["position"]), "--why", "noise")
+
+    assert ledger("quarantine", "list", "--json").stdout == ""
+    assert ledger("quarantine", "list", "--all", "--json").stdout.count('"discarded"') == 2
+
+
+def test_maintain_makes_partitions_and_finds_nothing_missing(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+
+    assert ledger.json("maintain") == {
+        "partitions_made": 1,
+        "rows_in_default": 0,
+        "incomplete_fleets": [],
+    }
+
+
+def test_a_fleet_can_be_opened_and_a_source_bound(ledger: Command, tmp_path: Path) -> None:
+    ledger("fleets", "open", "test", "--clock", "event")
+    ledger("fleets", "bind", "/tests", "test")
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(cluster_line(1) + b"\n" + cluster_line(2, fleet="other"))
+
+    said = ledger.json("ingest", str(path), "--create-fleets", "never")
+
+    assert (said["appended"], said["quarantined"]) == (1, 1)
+
+
+def test_the_demo_replays_the_same(ledger: Command) -> None:
+    said = ledger.json("demo", "--events", "300", "--rate", "0")
+
+    assert isinstance(said["replay"], dict)
+    assert said["replay"]["diverged"] is None
+    assert said["replay"]["decisions"] > 0
+    assert said["replay"]["fleet"] == "demo"
+
+
+def test_every_command_teaches(ledger: Command) -> None:
+    helped = ledger("--help").stdout
+
+    for command in ("demo", "ingest", "decide", "replay", "verify", "sql", "quarantine", "bench"):
+        assert command in helped
+        assert ledger(command, "--help").stdout.strip()

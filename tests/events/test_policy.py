@@ -1,0 +1,157 @@
+"""A policy, how it is changed, and how it is written down."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from ledger.events.codec import decode
+from ledger.facts.control import PolicyChanged
+from ledger.facts.policy import (
+    GracePolicy,
+    History,
+    Policy,
+    Toleration,
+    as_plain,
+    from_plain,
+    merge,
+)
+from ledger.units import Milliseconds
+from tests.events.samples import POLICY, accepted, example, with_data
+
+
+def change_of(data: dict[str, object]) -> PolicyChanged:
+    """What a policy event says."""
+    fact = decode(accepted(with_data(POLICY, data)).stored, revision=1)
+    assert isinstance(fact, PolicyChanged)
+    return fact
+
+
+def test_the_defaults_are_those_of_the_documentation() -> None:
+    plain = as_plain(Policy())
+
+    assert plain == {
+        "division": {"inertia": "minimal", "kappa": None},
+        "placement": {"global_policy": "nearest_level", "max_deploy": 1000},
+        "disk": {
+            "alpha": [1, 1],
+            "scope": "node",
+            "replenish_wait": 600_000,
+            "node_soft": False,
+            "zone_soft": True,
+            "disk_soft": True,
+            "over_provisioning_pct": 100,
+            "min_available_pct": 25,
+            "default_reserved_pct": 30,
+            "auto_balance": "disabled",
+            "disk_pressure_pct": 90,
+            "allow_empty_node_selector": True,
+            "allow_empty_disk_selector": True,
+            "degraded_creation": True,
+            "rebuild_limit": 5,
+        },
+        "fairshare": {
+            "job_order": ["priority", "gang", "drf"],
+            "voters": {
+                "preempt": ["conformance", "gang", "drf"],
+                "reclaim": ["conformance", "gang", "proportion"],
+            },
+            "preempt": False,
+            "reclaim": False,
+            "scope": "per_queue",
+            "history": None,
+        },
+        "spot": {
+            "label": "node.kubernetes.io/capacity",
+            "on_demand": "on-demand",
+            "spot": "spot",
+            "weight": 100,
+            "tolerations": [],
+            "default_min_available": None,
+            "strictness": "clamp",
+            "reservation_ms": 60_000,
+        },
+        "round": {"max_events": 100, "max_milliseconds": 1000, "max_tasks": 500},
+        "retry": {"max_subjects": 64},
+        "grace": {"cluster_ms": 0, "node_ms": 0},
+        "algorithms": dict.fromkeys(
+            ("division", "placement", "disk", "fairshare", "spot", "engine"), 1
+        ),
+        "hold": False,
+    }
+
+
+def test_a_change_touches_what_it_names_and_nothing_else() -> None:
+    change = change_of({"division": {"kappa": "1/3"}, "grace": {"node_ms": 5}, "hold": True})
+
+    policy = merge(Policy(), change.change, default=Policy())
+
+    assert policy.division.kappa == Fraction(1, 3)
+    assert policy.division.inertia == "minimal"
+    assert policy.grace == GracePolicy(node_ms=Milliseconds(5))
+    assert policy.hold is True
+    assert policy.disk == Policy().disk
+
+
+def test_null_goes_back_to_the_default_of_the_fleet() -> None:
+    own = Policy(grace=GracePolicy(cluster_ms=Milliseconds(7), node_ms=Milliseconds(8)))
+    changed = merge(own, change_of({"grace": {"cluster_ms": 1, "node_ms": 2}}).change, default=own)
+
+    one = merge(changed, change_of({"grace": {"node_ms": None}}).change, default=own)
+    all_ = merge(changed, change_of({"grace": None}).change, default=own)
+
+    assert one.grace == GracePolicy(cluster_ms=Milliseconds(1), node_ms=Milliseconds(8))
+    assert all_ == own
+
+
+def test_history_is_switched_on_and_off_as_a_whole() -> None:
+    on = merge(Policy(), change_of({"fairshare": {"history": {}}}).change, default=Policy())
+    off = merge(on, change_of({"fairshare": {"history": None}}).change, default=Policy())
+
+    assert on.fairshare.history == History()
+    assert off == Policy()
+
+
+def test_every_setting_can_be_changed_by_an_event() -> None:
+    everything = decode(accepted(example(POLICY)).stored, revision=1)
+    assert isinstance(everything, PolicyChanged)
+
+    policy = merge(Policy(), everything.change, default=Policy())
+
+    before, after = dict(leaves("", as_plain(Policy()))), dict(leaves("", as_plain(policy)))
+    versions = {path for path in before if path.startswith("algorithms.")}
+    assert {path for path in before if before[path] == after.get(path)} == versions | {
+        "grace.node_ms",
+        "spot.on_demand",
+        "spot.spot",
+    }
+
+
+def leaves(prefix: str, plain: object) -> list[tuple[str, str]]:
+    """Every setting by its path, spelled out."""
+    if not isinstance(plain, dict):
+        return [(prefix.removesuffix("."), json.dumps(plain))]
+    return [leaf for name, entry in plain.items() for leaf in leaves(f"{prefix}{name}.", entry)]
+
+
+@pytest.mark.parametrize("data", [{}, {"salt": "x"}])
+def test_an_empty_change_changes_nothing(data: dict[str, object]) -> None:
+    assert merge(Policy(), change_of(data).change, default=Policy()) == Policy()
+
+
+def test_a_policy_that_is_written_is_read_back() -> None:
+    everything = decode(accepted(example(POLICY)).stored, revision=1)
+    assert isinstance(everything, PolicyChanged)
+    policy = merge(Policy(), everything.change, default=Policy())
+
+    read = from_plain(json.loads(json.dumps(as_plain(policy))))
+
+    assert read == policy
+    assert read.spot.tolerations == (Toleration("spot", "Equal", "true", "NoSchedule", 60),)
+
+
+def test_a_policy_written_before_a_setting_existed_has_its_default() -> None:
+    plain = as_plain(Policy())
+    del plain["retry"]
+
+    assert from_plain(plain) == Policy()

@@ -1,0 +1,31 @@
+"""Database URLs as people write them, and what is shown of them."""
+
+import pytest
+
+from ledger.errors import SetupProblem
+from ledger.log.database import parse
+
+
+def test_a_drivers_name_makes_no_difference() -> None:
+    assert parse("postgresql+asyncpg://u@h:1/d") == parse("postgresql://u@h:1/d")
+    assert parse("postgres://u@h:1/d") == parse("postgresql://u@h:1/d")
+
+
+def test_the_password_is_never_shown() -> None:
+    place = parse("postgresql://somebody:s3cret@host:5432/ledger?host=/run")
+
+    assert place.shown == "postgresql://somebody@host:5432/ledger?host=/run"
+    assert "s3cret" not in repr(place)
+    assert place.dsn == "postgresql://somebody:s3cret@host:5432/ledger?host=/run"
+
+
+def test_another_database_of_the_same_server() -> None:
+    assert parse("postgresql://u:p@h:1/one?a=b").named("two").dsn == "postgresql://u:p@h:1/two?a=b"
+
+
+@pytest.mark.parametrize("url", ["", "ledger", "mysql://h/d", "postgresql://h:port/d"])
+def test_what_is_no_database_url_is_said_so_without_repeating_it(url: str) -> None:
+    with pytest.raises(SetupProblem, match="database URL") as refused:
+        parse(url)
+
+    assert "h/d" not in str(refused.value)
