@@ -10,12 +10,13 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 
 import structlog
 from pydantic import ValidationError
 
-from consumers import feed
+from consumers import feed, publisher
 from consumers.settings import Settings
 from consumers.totals import Totals
 from ledger.errors import LedgerError, SetupProblem
@@ -47,6 +48,10 @@ async def _run(arguments: list[str]) -> None:
         raise SetupProblem("LEDGER_DATABASE_URL: it is not set") from error
     stop = asyncio.Event()
     _stop_on_signals(stop)
+    if arguments == ["publish"]:
+        holder = f"{socket.gethostname()}/{os.getpid()}"
+        await publisher.run(settings, database_url, holder=holder, stop=stop)
+        return
     if arguments not in ([], ["consume"]):
         raise SetupProblem(f"{' '.join(arguments)}: say consume or publish")
     totals = Totals()

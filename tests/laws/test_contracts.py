@@ -128,7 +128,7 @@ def spelled_somehow(draw: st.DrawFn) -> bytes:
     return raw
 
 
-@given(spelled_somehow())
+@given(damaged().map(compact) | spelled_somehow())
 @MANY
 def test_the_quick_path_accepts_nothing_that_the_careful_one_does_not(raw: bytes) -> None:
     quick = codec._accept_quickly(raw, ANYTHING, None)

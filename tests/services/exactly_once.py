@@ -328,10 +328,28 @@ class Run:
         # One broker is enough to lose; each time costs seconds in which nothing else can happen.
         while faults.count("kill broker") > 1:
             faults.remove("kill broker")
+        # Mostly in the midst of work, now and then while everybody is still arriving.
+        if luck.random() < 0.8:
+            await self._at_work()
         moments = sorted(luck.uniform(0.1, seconds) for _ in faults)
         async with asyncio.TaskGroup() as everything:
             everything.create_task(self._send(luck.randint(200, 1500), seconds))
             everything.create_task(self._break(list(zip(moments, faults, strict=True))))
+
+    async def _at_work(self) -> None:
+        """Wait until every partition is in somebody's custody."""
+        connection = await asyncpg.connect(plain(self._url))
+        try:
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                owned = await connection.fetchval(
+                    "SELECT count(DISTINCT (topic, partition)) FROM ledger.partition_epochs"
+                )
+                if owned == PARTITIONS * len(FAMILIES):
+                    return
+                await asyncio.sleep(0.05)
+        finally:
+            await connection.close()
 
     async def _send(self, count: int, seconds: float) -> None:
         """Send everything, in bursts, and keep what was acknowledged."""

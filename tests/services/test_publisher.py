@@ -1,0 +1,166 @@
+"""The outbox against a real broker: everything, in order, at least once, by one publisher."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from consumers import publisher
+from consumers.local_kafka import topics
+from consumers.settings import Settings
+from ledger.errors import StaleEpoch, WrongPosition
+from ledger.facts.decision import from_record
+from ledger.log import decisions, fleets, leases, lines, outbox
+from ledger.log.database import connect
+from ledger.log.decisions import StoredDecision
+from ledger.units import DecisionNumber, FleetName, Position
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
+from tests.feeding import Stream, until
+from tests.kafka import Kafka
+
+WEIGHTS = {"c1": 3, "c2": 2}
+
+
+async def decided(database_url: str, numbers: range) -> None:
+    connection = await connect(database_url, "ledger_writer")
+    lines_ = [cluster_line(1), cluster_line(2)] + [
+        workload_line(number, replicas=number, name=f"w{number % 5}", weights=WEIGHTS)
+        for number in numbers
+    ]
+    await lines.ingest(connection, lines_)
+    await connection.close()
+    await decide_all(database_url)
+
+
+@asynccontextmanager
+async def publishing(
+    settings: Settings, database_url: str, *, holder: str = "tests"
+) -> AsyncIterator[asyncio.Task[None]]:
+    stop = asyncio.Event()
+    running = asyncio.create_task(publisher.run(settings, database_url, holder=holder, stop=stop))
+    try:
+        yield running
+    finally:
+        stop.set()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def published(database_url: str) -> int:
+    connection = await connect(database_url, "ledger_publisher")
+    try:
+        fleet = await fleets.find(connection, FleetName("test"))
+        assert fleet is not None
+        return await outbox.next_number(connection, fleet)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def stream(kafka: Kafka) -> Stream:
+    made = await Stream.create(kafka.bootstrap, partitions=3)
+    await topics.create_topic(kafka.bootstrap, made.topic("decisions"), partitions=3)
+    return made
+
+
+def number(record: ConsumerRecord) -> int:
+    found: int = json.loads(record.value)["data"]["number"]
+    return found
+
+
+async def test_every_decision_goes_out_with_the_bytes_its_digest_is_of(
+    database_url: str, stream: Stream
+) -> None:
+    await decided(database_url, range(1, 40))
+
+    async with publishing(stream.settings(), database_url):
+
+        async def all_of_them() -> bool:
+            return await published(database_url) == 39
+
+        await until(all_of_them)
+
+    records = await stream.records("decisions")
+    assert sorted(map(number, records)) == list(range(39))
+    for record in records:
+        event = json.loads(record.value)
+        data = record.value[record.value.index(b',"data":') + 8 : -1]
+        assert event["digest"] == hashlib.sha256(b"\0" + data).hexdigest()
+        assert event["id"] == f"test/1/{event['data']['number']}"
+        assert record.key == f"test/{event['subject']}".encode()
+
+
+async def test_decisions_about_a_subject_arrive_in_order(database_url: str, stream: Stream) -> None:
+    await decided(database_url, range(1, 60))
+
+    async with publishing(stream.settings(), database_url):
+
+        async def all_of_them() -> bool:
+            return await published(database_url) == 59
+
+        await until(all_of_them)
+
+    by_subject: dict[bytes, list[int]] = {}
+    for record in await stream.records("decisions"):
+        by_subject.setdefault(record.key, []).append(number(record))
+    assert len(by_subject) == 5
+    assert all(found == sorted(found) for found in by_subject.values())
+
+
+async def test_a_second_publisher_goes_on_where_the_first_stopped(
+    database_url: str, stream: Stream
+) -> None:
+    for numbers in (range(1, 10), range(10, 20)):
+        await decided(database_url, numbers)
+        wanted = numbers[-1]
+        async with publishing(stream.settings(), database_url, holder=str(wanted)):
+
+            async def all_of_them(wanted: int = wanted) -> bool:
+                return await published(database_url) == wanted
+
+            await until(all_of_them)
+
+    assert sorted(map(number, await stream.records("decisions"))) == list(range(19))
+
+
+async def test_a_replaced_publisher_does_not_move_the_cursor(database_url: str) -> None:
+    await decided(database_url, range(1, 5))
+    connection = await connect(database_url, "ledger_publisher")
+    fleet = await fleets.find(connection, FleetName("test"))
+    assert fleet is not None
+    old = await leases.acquire(connection, fleet, "publish", holder="old")
+    assert old is not None
+    await leases.let_go(connection, old)
+    new = await leases.acquire(connection, fleet, "publish", holder="new")
+    assert new is not None
+
+    with pytest.raises(StaleEpoch):
+        await outbox.move(connection, old, before=0, after=4)
+    await outbox.move(connection, new, before=0, after=3)
+    with pytest.raises(WrongPosition):
+        await outbox.move(connection, new, before=0, after=4)
+
+    assert await published(database_url) == 3
+    await connection.close()
+
+
+async def test_a_record_too_large_for_a_topic_is_announced(database_url: str) -> None:
+    await decided(database_url, range(1, 2))
+    connection = await connect(database_url, "ledger_publisher")
+    fleet = await fleets.find(connection, FleetName("test"))
+    assert fleet is not None
+    (page,) = [page async for page in decisions.pages(connection, fleet)]
+    await connection.close()
+    large = StoredDecision(
+        DecisionNumber(0), Position(2), page[0].record + b" " * publisher.LARGEST_RECORD, b"\1" * 32
+    )
+
+    event = json.loads(publisher.message(large, from_record(page[0].record)))
+
+    assert event["data"] == {"address": "test/1/0", "bytes": len(large.record)}
+    assert event["digest"] == "01" * 32
