@@ -39,6 +39,7 @@ from aiokafka.errors import (
     CorruptRecordException,
     IllegalStateError,
     KafkaError,
+    NoOffsetForPartitionError,
     OffsetOutOfRangeError,
 )
 
@@ -89,7 +90,7 @@ COMMIT_SECONDS: Final = 5.0
 CAREFUL_TURNS: Final = 40
 """How many times each partition is asked alone after a record could not be read."""
 
-LONGEST_PATIENCE: Final = 5.0
+LONGEST_PATIENCE: Final = 2.0
 """Seconds between two attempts, at most."""
 
 _NOWHERE: Final = TopicPartition("", 0)
@@ -315,6 +316,8 @@ class _Feed:
                     gulp=self._settings.kafka_batch,
                     heard=self._loop.time(),
                 )
+                self._custody[at] = custody
+                del self._unadopted[at]
                 if adopted.halt is not None:
                     custody.look_again = self._loop.time() + HALTED_SECONDS
                     log.warning(
@@ -324,10 +327,11 @@ class _Feed:
                         reason=adopted.halt.reason,
                         detail=adopted.halt.detail,
                     )
-                else:
+                    continue
+                try:
                     await self._begin(door, custody, adopted.receipt, ends[at])
-                self._custody[at] = custody
-                del self._unadopted[at]
+                except StaleEpoch as error:
+                    self._fenced(custody, error)
 
     async def _begin(
         self,
@@ -409,6 +413,10 @@ class _Feed:
             with clients.denials_named():
                 try:
                     records: dict[TopicPartition, list[ConsumerRecord]] = fetching.result()
+                except NoOffsetForPartitionError:
+                    # It was assigned again before we said where to read; nothing is amiss.
+                    self._seek_all()
+                    return {}
                 except OffsetOutOfRangeError as error:
                     self._start_over(error.args[0])
                     return {}
@@ -506,10 +514,7 @@ class _Feed:
                 await self._halt(await self._ready_door(), custody, "partition_moved", str(moved))
             return
         except StaleEpoch as error:
-            self._totals.fenced += 1
-            log.warning("fenced", error=str(error))
-            if self._custody.get(custody.at) is custody:
-                self._release(custody.at, after=RETAKE_SECONDS)
+            self._fenced(custody, error)
             return
         except WrongPosition as error:
             log.warning("out of step", error=str(error))
@@ -581,15 +586,20 @@ class _Feed:
         try:
             await door.halt(custody.claim, reason, detail)
         except StaleEpoch as error:
-            self._totals.fenced += 1
-            log.warning("fenced", error=str(error))
-            self._release(at, after=RETAKE_SECONDS)
+            self._fenced(custody, error)
             return
         self._totals.halted += 1
         custody.state = "halted"
         custody.look_again = self._loop.time() + HALTED_SECONDS
         self._pause_or_resume(custody)
         log.error("halted", topic=at.topic, partition=at.partition, reason=reason, detail=detail)
+
+    def _fenced(self, custody: Custody, error: StaleEpoch) -> None:
+        """Somebody newer owns it: let go."""
+        self._totals.fenced += 1
+        log.warning("fenced", error=str(error))
+        if self._custody.get(custody.at) is custody:
+            self._release(custody.at, after=RETAKE_SECONDS)
 
     def _release(self, at: TopicPartition, *, after: float) -> None:
         """Let a partition go, and ask for it again ``after`` so many seconds if it is still ours."""

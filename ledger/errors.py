@@ -99,6 +99,5 @@ class AlgorithmMissing(LedgerStopped):
         self.version = version
 
 
-
 class SetupProblem(LedgerError):
     """The surroundings are not as the ledger needs them; the message says what to do about it."""

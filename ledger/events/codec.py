@@ -27,7 +27,7 @@ from ledger.events import envelope, moments, strict_json
 from ledger.events.contract import Family, without_nulls
 from ledger.events.contracts.control import PolicyChanged
 from ledger.events.contracts.own import MessageReleased
-from ledger.events.registry import REGISTRY, Told, validated
+from ledger.events.registry import REGISTRY, Told, refuse_misfit
 from ledger.events.strict_json import canonical
 from ledger.facts.event import Fact
 from ledger.units import EventType, FleetName, Microseconds, Subject
@@ -127,7 +127,7 @@ def own_event(
     contract = REGISTRY.contracts[type]
     assert contract.family == "own", f"{type} is for producers to say"
     parts = envelope.read(event, None, own=True)
-    validated(contract, parts.data)
+    refuse_misfit(contract, parts.data)
     return _judged(parts, REGISTRY.keys[type](data), canonical(event))
 
 
@@ -236,7 +236,7 @@ def _accept_parsed(
     event: dict[str, Any], stored: bytes, families: frozenset[Family], fleet: FleetName | None
 ) -> Accepted:
     parts = envelope.read(event, fleet)
-    validated(REGISTRY.admit(parts.type, families), parts.data)
+    refuse_misfit(REGISTRY.admit(parts.type, families), parts.data)
     return _judged(parts, REGISTRY.keys[parts.type](parts.data), stored)
 
 

@@ -30,14 +30,14 @@ def cpu_milli(value: object) -> int:
     """Milli-cores: ``"500m"`` and 500 are half a core, ``"2"`` is two."""
     if type(value) is str:
         return _read(value, _MILLI)
-    return _number(value)
+    return whole_number(value)
 
 
 def base_units(value: object) -> int:
     """Bytes, or whatever one of the resource is: ``"2Gi"``, 2147483648."""
     if type(value) is str:
         return _read(value, 0)
-    return _number(value)
+    return whole_number(value)
 
 
 def amount(resource: str, value: object) -> int:
@@ -47,11 +47,12 @@ def amount(resource: str, value: object) -> int:
     return base_units(value)
 
 
-def _number(value: object) -> int:
+def whole_number(value: object) -> int:
+    """A whole number as JSON writes one, and nothing that is only like one."""
     if type(value) is float:
         raise InvalidEvent("not_whole", f"{value!r} is not a whole number")
     if type(value) is not int:
-        raise InvalidEvent("wrong_field", "a quantity belongs here")
+        raise InvalidEvent("wrong_field", "a number belongs here")
     if value < 0:
         raise InvalidEvent("negative_quantity", f"{value} is below zero")
     if value > LARGEST_WHOLE_NUMBER:

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 from ledger.errors import InvalidEvent, LedgerStopped
 from ledger.events.checks import KeyReader, key_reader, plain_events
-from ledger.events.contract import EventData, Family, refusal, without_nulls
+from ledger.events.contract import EventData, Family, without_nulls
 from ledger.events.contracts import cluster, control, disk, own, quota, workload
+from ledger.events.refusals import refusal
 from ledger.units import EventType
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 """The data of version n as version n + 1 spells it; the argument stays as it is."""
-
 
 Told = EventData | own.MessageReleased
 """An event's data as its contract read it. A released message holds an event of its own, so it
@@ -43,7 +43,7 @@ class Registry:
         self.plain_events: Final = plain_events(
             contract for contract in self.contracts.values() if contract.family != "own"
         )
-        """What the quick path asks; ``admit`` and ``validated`` answer everybody else."""
+        """What the quick path asks; ``admit`` and ``refuse_misfit`` answer everybody else."""
         self.keys: Final[Mapping[EventType, KeyReader]] = {
             type_: key_reader(contract) for type_, contract in self.contracts.items()
         }
@@ -84,14 +84,13 @@ class Registry:
         return contract, data
 
 
-def validated(contract: ContractType, data: dict[str, Any]) -> Told:
-    """``data`` as its contract reads it; ``InvalidEvent`` with the first thing that is wrong."""
+def refuse_misfit(contract: ContractType, data: dict[str, Any]) -> None:
+    """``InvalidEvent`` with the first thing that is wrong, where ``data`` does not fit."""
     told = data if contract.null_resets else without_nulls(data)
     try:
-        read: Told = contract.__pydantic_validator__.validate_python(told, extra="ignore")
+        contract.__pydantic_validator__.validate_python(told, extra="ignore")
     except ValidationError as error:
         raise refusal(error) from None
-    return read
 
 
 def _without_version(type_: str) -> str:

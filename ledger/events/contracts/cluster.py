@@ -8,19 +8,21 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ledger.events.contract import (
+    Contract,
+    Family,
+    Removal,
+    Upsert,
+)
+from ledger.events.values import (
     MOST_ENTRIES,
     MOST_KEYS,
     Cluster,
-    Contract,
     Cpu,
-    Family,
     Labels,
     Moment,
     Node,
-    Removal,
     Size,
     Text,
-    Upsert,
     Whole,
     Word,
     sorted_pairs,

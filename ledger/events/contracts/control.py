@@ -13,13 +13,15 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from ledger.events.contract import (
-    AnyRatio,
     Contract,
-    Count,
     Family,
+    Shape,
+)
+from ledger.events.values import (
+    AnyRatio,
+    Count,
     Quantity,
     Ratio,
-    Shape,
     Text,
     Whole,
     Word,

@@ -7,18 +7,20 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from ledger.events.contract import (
+    Contract,
+    Family,
+    Removal,
+    Upsert,
+)
+from ledger.events.values import (
     MOST_ENTRIES,
     ClusterOrNone,
-    Contract,
     Count,
-    Family,
     Name,
     Node,
     Ratio,
-    Removal,
     Size,
     Text,
-    Upsert,
     Word,
 )
 from ledger.facts import disk as facts

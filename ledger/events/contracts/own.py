@@ -11,17 +11,19 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from ledger.events.contract import (
+    Contract,
+    Family,
+)
+from ledger.events.contracts.workload import Owner
+from ledger.events.strict_json import canonical
+from ledger.events.values import (
     LONGEST_DETAIL,
     MOST_ENTRIES,
     Cluster,
-    Contract,
-    Family,
     Name,
     Text,
     Word,
 )
-from ledger.events.contracts.workload import Owner
-from ledger.events.strict_json import canonical
 from ledger.facts import event as log_event
 from ledger.facts import own as facts
 from ledger.units import LARGEST_WHOLE_NUMBER, EventType, Microseconds, Subject

@@ -11,15 +11,17 @@ from pydantic_core import PydanticCustomError
 from ledger.errors import InvalidEvent
 from ledger.events import quantities
 from ledger.events.contract import (
+    Family,
+    Removal,
+    Upsert,
+)
+from ledger.events.values import (
     CONTROLS,
     LONGEST_NAME,
     MOST_ENTRIES,
     QUANTITY_SCHEMA,
-    Family,
     Name,
     Priority,
-    Removal,
-    Upsert,
     sorted_pairs,
 )
 from ledger.facts import quota as facts

@@ -8,23 +8,25 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ledger.events.contract import (
+    Contract,
+    Family,
+    Removal,
+    Shape,
+    Upsert,
+)
+from ledger.events.values import (
     MOST_ENTRIES,
     Cluster,
-    Contract,
     Count,
     Cpu,
-    Family,
     Labels,
     Name,
     Node,
     ObjectUid,
     Priority,
-    Removal,
     ReplicaCount,
-    Shape,
     Size,
     Text,
-    Upsert,
     Whole,
     Word,
     sorted_pairs,
