@@ -9,6 +9,7 @@ the second ends it at once. It exits with 0 when asked to, and with 1 when it co
 import asyncio
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -49,8 +50,7 @@ async def _run(arguments: list[str]) -> None:
     stop = asyncio.Event()
     _stop_on_signals(stop)
     if arguments == ["publish"]:
-        holder = f"{socket.gethostname()}/{os.getpid()}"
-        await publisher.run(settings, database_url, holder=holder, stop=stop)
+        await publisher.run(settings, database_url, holder=holder(), stop=stop)
         return
     if arguments not in ([], ["consume"]):
         raise SetupProblem(f"{' '.join(arguments)}: say consume or publish")
@@ -59,6 +59,11 @@ async def _run(arguments: list[str]) -> None:
         await feed.run(settings, database_url, stop=stop, totals=totals)
     finally:
         log.info("totals", **totals.numbers())
+
+
+def holder() -> str:
+    """A name for leases that no other process has, whatever hosts and processes are numbered."""
+    return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

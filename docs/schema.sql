@@ -10,6 +10,7 @@ ALTER SCHEMA ledger_api OWNER TO ledger_owner;
 CREATE FUNCTION ledger.adopt_default() RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
+    SET lock_timeout TO '200ms'
     AS $$
 DECLARE
   size    bigint := ledger.positions_per_partition();
@@ -17,6 +18,9 @@ DECLARE
   highest bigint;
   name    text;
 BEGIN
+  IF NOT EXISTS (SELECT FROM ledger.events_default) THEN
+    RETURN NULL;
+  END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('ledger.make_partition', 0));
   LOCK TABLE ledger.events IN ACCESS EXCLUSIVE MODE;
   SELECT min(position) / size, max(position) / size INTO lowest, highest FROM ledger.events_default;
@@ -87,6 +91,7 @@ ALTER FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch
 CREATE FUNCTION ledger.detach_partition(p_ordinal bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
+    SET lock_timeout TO '200ms'
     AS $$
 DECLARE
   name   text := 'events_' || to_char(p_ordinal, 'FM000000');
@@ -104,11 +109,14 @@ BEGIN
                    WHERE h.fleet = f.number AND h.tree = 'events' ORDER BY h.size DESC LIMIT 1) head ON true
     LEFT JOIN LATERAL (SELECT d.through FROM ledger.decided d
                         WHERE d.fleet = f.number ORDER BY d.through DESC LIMIT 1) d ON true
-   WHERE head.size > past - ledger.positions_per_partition()
-     AND (head.size < past OR (f.name <> '_ledger' AND coalesce(d.through, -1) < past - 1))
+    LEFT JOIN LATERAL (SELECT max(s.through) AS through FROM ledger.snapshots s
+                        WHERE s.fleet = f.number) s ON true
+   WHERE head.size < past
+      OR (f.name <> '_ledger' AND coalesce(least(d.through, s.through), -1) < past - 1)
    ORDER BY f.name LIMIT 1;
   IF behind IS NOT NULL THEN
-    RAISE EXCEPTION 'fleet % still appends or decides in %', behind, name USING ERRCODE = 'LG013';
+    RAISE EXCEPTION 'fleet % still needs %: it appends or decides there, or has no snapshot behind it',
+      behind, name USING ERRCODE = 'LG013';
   END IF;
   EXECUTE format('INSERT INTO ledger.archived_ranges (fleet, first, next, partition)
                   SELECT fleet, min(position), max(position) + 1, %L FROM ledger.%I GROUP BY fleet', name, name);
@@ -160,6 +168,7 @@ ALTER FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) OWNER TO ledger_ow
 CREATE FUNCTION ledger.make_partition(p_ordinal bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
+    SET lock_timeout TO '200ms'
     AS $$
 DECLARE
   name  text := 'events_' || to_char(p_ordinal, 'FM000000');
@@ -169,7 +178,9 @@ BEGIN
   IF ledger.has_partition(p_ordinal) THEN
     RETURN false;
   END IF;
-  EXECUTE format('CREATE TABLE ledger.%I PARTITION OF ledger.events FOR VALUES FROM (%s) TO (%s)',
+  -- Made apart and then attached: that waits for nobody who reads or writes other partitions.
+  EXECUTE format('CREATE TABLE ledger.%I (LIKE ledger.events INCLUDING ALL)', name);
+  EXECUTE format('ALTER TABLE ledger.events ATTACH PARTITION ledger.%I FOR VALUES FROM (%s) TO (%s)',
                  name, first, first + ledger.positions_per_partition());
   EXECUTE format('CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.%I
                     FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', name);
@@ -188,7 +199,7 @@ ALTER FUNCTION ledger.micros(moment timestamp with time zone) OWNER TO ledger_ow
 
 CREATE FUNCTION ledger.moment(micros bigint) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN ('1970-01-01 00:00:00+00'::timestamp with time zone + ((micros)::double precision * '00:00:00.000001'::interval));
+    RETURN (('1970-01-01 00:00:00+00'::timestamp with time zone + (((micros / 1000000))::double precision * '00:00:01'::interval)) + (((micros % (1000000)::bigint))::double precision * '00:00:00.000001'::interval));
 
 ALTER FUNCTION ledger.moment(micros bigint) OWNER TO ledger_owner;
 

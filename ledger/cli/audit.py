@@ -1,6 +1,5 @@
 """``ledger verify`` and ``ledger replay``: show that nothing was touched and that it all follows."""
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -64,7 +63,7 @@ def verify(
 def _audit(
     name: str, url: str | None, data: Path | None, audit: Audit, *, as_json: bool, done: str
 ) -> None:
-    async def main(_stop: asyncio.Event) -> Report:
+    async def main() -> Report:
         connection = await connect(await locate(url, data), "ledger_signer")
         try:
             fleet = await fleets.find(connection, FleetName(name))

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import secrets
 import socket
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -12,14 +14,18 @@ from rich.console import Console
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.decision_lines import line
-from ledger.cli.run import run
+from ledger.cli.run import run_until_asked
 from ledger.engine import decider
 from ledger.facts.decision import Decision
 
 
+@cache
 def holder() -> str:
-    """The name under which this process holds leases."""
-    return f"{socket.gethostname()}/{os.getpid()}"
+    """The name under which this process holds leases, and no other.
+
+    Containers may share host names, and the first process of each has the same number.
+    """
+    return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
 
 def decide(
@@ -62,7 +68,7 @@ def decide(
             on_decisions=show,
         )
 
-    done = run(main)
+    done = run_until_asked(main)
     if as_json:
         typer.echo(json.dumps({"events": done.events, "decisions": done.decisions}))
     elif until_idle:

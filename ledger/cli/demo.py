@@ -20,7 +20,7 @@ from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
-from ledger.cli.run import run
+from ledger.cli.run import run_until_asked
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.life import Mix
 from ledger.engine import decider
@@ -102,7 +102,7 @@ def demo(
             decided = await deciding
         return Outcome(name, taken, decided, await _replayed(url, name), seen[-1] if seen else None)
 
-    outcome = run(main)
+    outcome = run_until_asked(main)
     if as_json:
         typer.echo(
             json.dumps(

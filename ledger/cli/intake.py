@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -12,11 +14,12 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
-from ledger.cli.run import run
+from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import fleets, lines
 from ledger.log.database import connect
 from ledger.log.intake import Taken, open_fleet
+from ledger.log.lines import Arriving
 from ledger.units import FleetName
 
 ClockOption = Annotated[
@@ -24,7 +27,7 @@ ClockOption = Annotated[
     typer.Option(
         "--clock",
         help="Where recorded_at comes from in a fleet that is opened now: the server's clock, or the"
-        " time each event carries (imports, tests). Fixed at the first append.",
+        " time each event carries (imports, tests). Fixed when the fleet is opened.",
     ),
 ]
 
@@ -53,10 +56,11 @@ def ingest(
 
     Reading a file again, or the rest of one after a crash, appends only what was not there yet.
     A line that cannot be accepted goes to quarantine with a named reason and stops nothing; see
-    `ledger quarantine list`.
+    `ledger quarantine list`. From a pipe, lines are taken as they arrive. Ctrl-C ends it after the
+    batch in work.
     """
 
-    async def main(_stop: asyncio.Event) -> Taken:
+    async def main(stop: asyncio.Event) -> Taken:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             with ExitStack() as open_:
@@ -64,17 +68,18 @@ def ingest(
                 told = open_.enter_context(_Told(size, silent=as_json))
                 return await lines.ingest(
                     connection,
-                    told.counting(source),
+                    source if isinstance(source, Arriving) else told.counting(source),
                     fleet=None if fleet is None else FleetName(fleet),
                     clock=clock,
                     create_fleets=create_fleets == "auto",
                     batch=batch,
                     on_batch=told.show,
+                    stop=stop,
                 )
         finally:
             await connection.close()
 
-    taken = run(main)
+    taken = run_until_asked(main)
     if as_json:
         typer.echo(json.dumps(_counts(taken)))
         return
@@ -94,14 +99,22 @@ def _counts(taken: Taken) -> dict[str, int]:
     }
 
 
-def _opened(file: str, open_: ExitStack) -> tuple[Iterable[bytes], int | None]:
-    if file == "-":
-        return sys.stdin.buffer, None
-    path = Path(file)
+def _opened(file: str, open_: ExitStack) -> tuple[Iterable[bytes] | Arriving, int | None]:
+    source = sys.stdin.buffer
+    if file != "-":
+        path = Path(file)
+        try:
+            source = open_.enter_context(path.open("rb"))
+        except OSError as error:
+            raise SetupProblem(f"{path}: {error.strerror}") from error
     try:
-        return open_.enter_context(path.open("rb")), path.stat().st_size
-    except OSError as error:
-        raise SetupProblem(f"{path}: {error.strerror}") from error
+        found = os.fstat(source.fileno())
+    except OSError:
+        return source, None  # A caller put something of its own in the place of standard input.
+    kind = found.st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or source.isatty():
+        return Arriving(source.fileno()), None
+    return source, found.st_size
 
 
 class _Told:
@@ -145,14 +158,15 @@ fleets_app = typer.Typer(help="Fleets: what one log decides for.", no_args_is_he
 def open_command(
     name: Annotated[str, typer.Argument(help="Name of the fleet: a DNS label.")],
     clock: Annotated[
-        Literal["wall", "event"], typer.Option(help="Where recorded_at comes from.")
+        Literal["wall", "event"],
+        typer.Option(help="Where recorded_at comes from; fixed when the fleet is opened."),
     ] = "wall",
     database_url: DatabaseUrl = None,
     data: Data = None,
 ) -> None:
     """Open a fleet, for logs where an unknown one is not opened on sight."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             opened = await open_fleet(connection, FleetName(name), clock=clock)
@@ -172,7 +186,7 @@ def bind_command(
 ) -> None:
     """Bind a source to a fleet: events of it that name another fleet are quarantined."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             await fleets.bind(connection, source, FleetName(fleet))

@@ -13,7 +13,7 @@ from rich.table import Table
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.deciding import holder
-from ledger.cli.run import run
+from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import receipts
 from ledger.log.database import connect
@@ -55,11 +55,14 @@ def consume(
             topics = tuple(one for one in topics if one.name in topic)
         await feed.run(settings, url, topics=topics, stop=stop)
 
-    run(main)
+    run_until_asked(main)
 
 
 def publish(database_url: DatabaseUrl = None, data: Data = None) -> None:
-    """Hand decisions to Kafka, in order and at least once (topic ledger.decisions)."""
+    """Hand on to Kafka, in order and at least once.
+
+    Decisions go to the topic ledger.decisions, quarantined messages to ledger.deadletter.
+    """
     from consumers import publisher
     from consumers.settings import Settings
 
@@ -69,7 +72,7 @@ def publish(database_url: DatabaseUrl = None, data: Data = None) -> None:
         url = await locate(database_url, data)
         await publisher.run(Settings(), url, holder=holder(), stop=stop)
 
-    run(main)
+    run_until_asked(main)
 
 
 partitions_app = typer.Typer(
@@ -84,7 +87,7 @@ def list_command(
 ) -> None:
     """List every partition the ledger has seen, with its next offset and why it stands still."""
 
-    async def main(_stop: asyncio.Event) -> list[PartitionStanding]:
+    async def main() -> list[PartitionStanding]:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             return await receipts.partitions(connection)
@@ -116,7 +119,7 @@ def resume_command(
 ) -> None:
     """Let a halted partition go on. Where it goes on is your decision and is recorded as one."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             await receipts.resume(
@@ -144,7 +147,7 @@ def confirm_command(
 ) -> None:
     """Confirm that a fleet's events of a topic come by another partition from now on."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             await receipts.pin(connection, fleet, topic, partition, by=getpass.getuser())

@@ -16,9 +16,10 @@ from rich.table import Table
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, start_embedded
 from ledger.cli.database import migrate as bring_up_to_date
-from ledger.cli.run import NEEDS_A_PERSON, run
+from ledger.cli.run import NEEDS_A_PERSON, run, run_until_asked
+from ledger.errors import LogUnavailable
 from ledger.log import partitions
-from ledger.log.database import connect, parse
+from ledger.log.database import Connection, connect, parse
 from ledger.log.embedded import server
 from ledger.log.partitions import Standing
 from ledger.views import reading
@@ -35,8 +36,9 @@ log = structlog.get_logger()
 def up(database_url: DatabaseUrl = None, data: Data = None) -> None:
     """Run everything: the log, the decider, maintenance, and Kafka where there is one.
 
-    Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set. Each part is a process of its own and is started again if it ends. Ctrl-C stops them all; the
-    data stays.
+    Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set; unknown fleets are opened on sight
+    unless LEDGER_FLEET_CREATE says never. Each part is a process of its own and is started again
+    if it ends. Ctrl-C stops them all; the data stays.
     """
     logs.configure()
 
@@ -52,11 +54,16 @@ def up(database_url: DatabaseUrl = None, data: Data = None) -> None:
             for part in parts:
                 running.create_task(_keep_running(part, url, stop))
 
-    run(main)
+    run_until_asked(main)
+
+
+def environment_of_parts(url: str) -> dict[str, str]:
+    """Ours, with the database; whoever runs everything in one command need not open fleets."""
+    return {"LEDGER_FLEET_CREATE": "auto"} | os.environ | {"LEDGER_DATABASE_URL": url}
 
 
 async def _keep_running(part: list[str], url: str, stop: asyncio.Event) -> None:
-    environment = os.environ | {"LEDGER_DATABASE_URL": url}
+    environment = environment_of_parts(url)
     while not stop.is_set():
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "ledger.cli.main", *part, env=environment, start_new_session=True
@@ -79,7 +86,7 @@ async def _keep_running(part: list[str], url: str, stop: asyncio.Event) -> None:
 def down(data: Data = None) -> None:
     """Stop the embedded PostgreSQL; the data stays."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         place = data or server.default_data_directory()
         before = server.status(place)
         await server.stop(place)
@@ -94,7 +101,7 @@ def down(data: Data = None) -> None:
 def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson = False) -> None:
     """Show each fleet: how long its log is, how far it is decided, who decides, what waits."""
 
-    async def main(_stop: asyncio.Event) -> tuple[list[FleetStanding], Waiting]:
+    async def main() -> tuple[list[FleetStanding], Waiting]:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             return await reading.fleets(connection), await reading.waiting(connection)
@@ -132,11 +139,27 @@ def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson 
 def migrate(database_url: DatabaseUrl = None, data: Data = None) -> None:
     """Bring the database to the newest schema. Forward only; safe to run again."""
 
-    async def main(_stop: asyncio.Event) -> str:
+    async def main() -> str:
         url = database_url or (await start_embedded(data)).url
         return await bring_up_to_date(url)
 
     typer.echo(f"schema {run(main)}")
+
+
+async def _look_after(connection: Connection) -> None:
+    """One round of maintenance that must not stop the next one."""
+    try:
+        made = await partitions.make_ahead(connection)
+        stray = await partitions.strays(connection)
+    except LogUnavailable as error:
+        if connection.is_closed():
+            raise
+        log.warning("maintenance_postponed", why=str(error))
+        return
+    if made:
+        log.info("partitions_made", count=made)
+    if stray:
+        log.error("rows_without_a_partition", count=stray)
 
 
 def maintain(
@@ -148,7 +171,8 @@ def maintain(
         typer.Option(
             min=0,
             help="Detach this partition of events (0 is the oldest). Refused while any fleet still"
-            " appends or decides in it. Its table stays until you have archived and dropped it.",
+            " needs it: appends or decides there, or has no snapshot to fold from behind it. Its"
+            " table stays until you have archived and dropped it.",
         ),
     ] = None,
     database_url: DatabaseUrl = None,
@@ -157,8 +181,8 @@ def maintain(
 ) -> None:
     """Make partitions ahead of the longest log, and check that no row is missing or astray.
 
-    Exit code 76 where something is: rows in the default partition, or a fleet whose rows do not
-    add up to its head.
+    Every row is counted, unless it runs on with `--every`. Exit code 76 where something is wrong:
+    rows in the default partition, or a fleet whose rows do not add up to its head.
     """
     logs.configure()
 
@@ -168,26 +192,20 @@ def maintain(
             if detach is not None:
                 name = await partitions.detach(connection, detach)
                 aside.print(f"{name} is detached; archive it, then drop it")
-            while True:
+            if every is None:
                 made = await partitions.make_ahead(connection)
-                standing = await partitions.standing(connection, made=made)
-                if every is None:
-                    return standing
-                if standing.in_default or standing.incomplete:
-                    log.error(
-                        "log_needs_a_person",
-                        in_default=standing.in_default,
-                        incomplete=standing.incomplete,
-                    )
+                return await partitions.standing(connection, made=made)
+            while not stop.is_set():
+                await _look_after(connection)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(every):
                         await stop.wait()
-                if stop.is_set():
-                    return standing
+            return Standing(0, 0, ())
         finally:
             await connection.close()
 
-    standing = run(main)
+    # Only one that goes on for ever has a moment between its rounds in which it can be asked.
+    standing = run_until_asked(main) if every else run(lambda: main(asyncio.Event()))
     if as_json:
         typer.echo(
             json.dumps(

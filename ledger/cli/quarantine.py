@@ -1,6 +1,5 @@
 """``ledger quarantine``: look at what could not be accepted, let it in, or close it."""
 
-import asyncio
 import getpass
 import json
 from dataclasses import asdict
@@ -43,7 +42,7 @@ def list_command(
 ) -> None:
     """List quarantined messages, newest first."""
 
-    async def main(_stop: asyncio.Event) -> list[Quarantined]:
+    async def main() -> list[Quarantined]:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             return await quarantined(connection, everything=everything, limit=limit)
@@ -69,7 +68,7 @@ def show_command(
 ) -> None:
     """Print a quarantined message as it was received, byte for byte."""
 
-    async def main(_stop: asyncio.Event) -> bytes:
+    async def main() -> bytes:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             value = await quarantined_value(connection, position)
@@ -98,7 +97,7 @@ def release_command(
     It is judged by today's contract; what is still wrong is refused again and stays where it is.
     """
 
-    async def main(_stop: asyncio.Event) -> Released:
+    async def main() -> Released:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             return await quarantine.release(
@@ -123,7 +122,7 @@ def discard_command(
 ) -> None:
     """Close a quarantined message without letting it in; its bytes stay in the record."""
 
-    async def main(_stop: asyncio.Event) -> None:
+    async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
             await quarantine.discard(connection, Position(position), by=getpass.getuser(), why=why)

@@ -1,4 +1,8 @@
-"""Run a coroutine as a command: signals ask it to stop, errors become one line and an exit code."""
+"""Run a coroutine as a command: signals end it, errors become one line and an exit code.
+
+A command that only asks is cancelled by the first SIGINT or SIGTERM. One that has something to
+finish is asked by the first and cancelled by the second.
+"""
 
 import asyncio
 import signal
@@ -20,10 +24,19 @@ MISCONFIGURED: Final = 78
 Answer = TypeVar("Answer")
 
 
-def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
-    """Run ``main``; the event it gets is set when somebody asks the command to stop."""
+def run(main: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+    """Run ``main``; the first signal cancels it."""
+    return _run(lambda _: main(), at_once=True)
+
+
+def run_until_asked(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
+    """Run ``main``; the first signal sets the event it gets, the second cancels it."""
+    return _run(main, at_once=False)
+
+
+def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_once: bool) -> Answer:
     try:
-        return asyncio.run(_with_signals(main))
+        return asyncio.run(_with_signals(main, at_once=at_once))
     except LedgerError as error:
         aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
         raise typer.Exit(_exit_code(error)) from error
@@ -31,14 +44,16 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
         raise typer.Exit(130) from None
 
 
-async def _with_signals(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]]) -> Answer:
+async def _with_signals(
+    main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_once: bool
+) -> Answer:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     me = asyncio.current_task()
     assert me is not None
 
     def asked_to_stop() -> None:
-        if stop.is_set():
+        if at_once or stop.is_set():
             me.cancel()  # Asked twice: somebody does not want to wait for the end of a batch.
         stop.set()
 

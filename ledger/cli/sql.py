@@ -1,6 +1,5 @@
 """``ledger sql``: a query as a reader, with a table, JSON or CSV for an answer."""
 
-import asyncio
 import csv
 import json
 import sys
@@ -31,7 +30,7 @@ def sql(
     and their columns are in docs/sql.md.
     """
 
-    async def main(_stop: asyncio.Event) -> Answer:
+    async def main() -> Answer:
         connection = await connect(await locate(database_url, data), "ledger_reader")
         try:
             with refusals_named():

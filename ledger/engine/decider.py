@@ -9,7 +9,7 @@ Until it holds the lease a decider stands by.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,13 +18,13 @@ from typing import Final
 import structlog
 
 from ledger.decisions.step import advance
-from ledger.errors import LogUnavailable, WrongPosition
+from ledger.errors import LedgerStopped, LogUnavailable, WrongPosition
 from ledger.events.codec import own_event
 from ledger.facts.decision import Decision, from_record
 from ledger.log import decisions as recorded
-from ledger.log import fleets, leases, read
+from ledger.log import fleets, leases, read, trees
 from ledger.log.append import append
-from ledger.log.database import Connection, connect, refusals_named
+from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.decisions import Effect
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
@@ -33,7 +33,7 @@ from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin, next_deadline
-from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
+from ledger.units import EventType, Position, Subject
 from ledger.views.projection import Ended, project
 
 EVENTS_PER_TRANSACTION: Final = 500
@@ -56,6 +56,7 @@ class Progress:
 
 
 OnDecisions = Callable[[tuple[Decision, ...]], None]
+Meanwhile = Callable[[], Awaitable[None]]
 
 
 class Decider:
@@ -68,8 +69,11 @@ class Decider:
         *,
         holder: str,
         on_decisions: OnDecisions | None = None,
+        meanwhile: Meanwhile | None = None,
     ) -> None:
+        """``meanwhile`` is called now and then during long work, to keep what else is held."""
         self.progress = Progress()
+        self._meanwhile = meanwhile
         self._connection = connection
         self._fleet = fleet
         self._holder = holder
@@ -94,9 +98,13 @@ class Decider:
             return await self._decide(self._world) or await self._tick(self._world, at_once=ticks)
         except WrongPosition as moved:
             log.warning("lease_lost", fleet=self._fleet.name, why=str(moved))
-            self._lease = None
-            self._world = None
+            self.forget()
             return False
+
+    def forget(self) -> None:
+        """Stand by: what is in memory may not be what the log says any more."""
+        self._lease = None
+        self._world = None
 
     async def let_go(self) -> None:
         """Stop deciding and let somebody else begin at once."""
@@ -109,18 +117,21 @@ class Decider:
         """Whether this process decides for the fleet now."""
         return self._lease is not None
 
+    async def is_idle(self) -> bool:
+        """Whether everything is decided, by whomever."""
+        size, _ = await trees.recorded_root(self._connection, self._fleet.number, "events")
+        through, _ = await recorded.cursor(self._connection, self._fleet)
+        return through == size - 1
+
     async def _holds_lease(self) -> bool:
-        now = asyncio.get_running_loop().time()
         if self._lease is None:
             self._lease = await leases.acquire(
                 self._connection, self._fleet, "decide", holder=self._holder
             )
-            self._renewed_at = now
+            self._renewed_at = asyncio.get_running_loop().time()
             if self._lease is not None:
                 log.info("lease_taken", fleet=self._fleet.name, epoch=self._lease.epoch)
-        elif now - self._renewed_at > leases.RENEW_SECONDS:
-            await leases.renew(self._connection, self._lease)
-            self._renewed_at = now
+        await self.keep_lease()
         return self._lease is not None
 
     async def _fold_history(self) -> World | None:
@@ -128,18 +139,25 @@ class Decider:
         genesis = await fleets.read_genesis(self._connection, self._fleet)
         if genesis is None:
             return None
-        world = begin(genesis, incarnation=Incarnation(1))
+        incarnation = await fleets.incarnation(self._connection, self._fleet)
+        world = begin(genesis, incarnation=incarnation)
         through, _ = await recorded.cursor(self._connection, self._fleet)
         async for page in decided_pages(self._connection, self._fleet, through=through):
             for stored, decided in page:
                 made = [from_record(decision.record) for decision in decided]
                 world = follow(world, event(stored), made)
-            await self._keep_lease()
+            await asyncio.sleep(0)
+            await self.keep_lease()
+            if self._meanwhile is not None:
+                await self._meanwhile()
         return world
 
-    async def _keep_lease(self) -> None:
-        await asyncio.sleep(0)
-        await self._holds_lease()
+    async def keep_lease(self) -> None:
+        """Renew the lease if it is held and has grown old."""
+        now = asyncio.get_running_loop().time()
+        if self._lease is not None and now - self._renewed_at > leases.RENEW_SECONDS:
+            await leases.renew(self._connection, self._lease)
+            self._renewed_at = now
 
     async def _decide(self, world: World) -> bool:
         page = await read.page(
@@ -179,22 +197,27 @@ class Decider:
         return True
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
-        """Append the passing of time where a deadline is due and nothing else reaches it."""
+        """Append the passing of time where a deadline is due and nothing else reaches it.
+
+        A fleet on the clock of its events has no time of its own: there only ``at_once`` ticks.
+        """
         deadline = next_deadline(world)
-        if deadline is None:
+        if deadline is None or (self._fleet.clock == "event" and not at_once):
             return False
         assert self._lease is not None
         with refusals_named():
             async with self._connection.transaction():
+                head = await trees.lock(self._connection, self._fleet.number, "events")
                 await leases.check(self._connection, self._lease)
-                clock = await self._connection.fetchval("SELECT ledger.micros(clock_timestamp())")
-                if clock < deadline and not at_once:
+                if head.frontier.size != world.position:
+                    return True  # Something was appended meanwhile: that comes first.
+                now = deadline if at_once else max(head.clock, deadline)
+                if not at_once and head.clock < deadline:
                     return False
-                now = deadline if at_once else max(Microseconds(clock), deadline)
                 passed = own_event(
                     fleet=self._fleet.name,
                     source="ledger/time",
-                    id=f"{world.incarnation}/{deadline}",
+                    id=f"{world.incarnation}/{world.position}",
                     type=EventType("ledger.time.time.passed.v1"),
                     subject=Subject(self._fleet.name),
                     data={"now": now},
@@ -206,8 +229,10 @@ class Decider:
                     self._fleet,
                     [(Message(at, passed, None, None), passed)],
                     ask_first=True,
+                    not_before=now,
                 )
-        return done.count == 1
+                assert done.count == 1, "its position is its identity, and it is the head's"
+        return True
 
 
 class Deciders:
@@ -226,6 +251,8 @@ class Deciders:
         self._only = only
         self._on_decisions = on_decisions
         self._by_name: dict[str, Decider] = {}
+        self.stopped: dict[str, LedgerStopped] = {}
+        """Fleets that a person has to look at, and why. They stop nobody else."""
 
     @property
     def progress(self) -> Progress:
@@ -239,19 +266,45 @@ class Deciders:
             if fleet.name in self._by_name or (self._only and fleet.name not in self._only):
                 continue
             self._by_name[fleet.name] = Decider(
-                self._connection, fleet, holder=self._holder, on_decisions=self._on_decisions
+                self._connection,
+                fleet,
+                holder=self._holder,
+                on_decisions=self._on_decisions,
+                meanwhile=self._keep_leases,
             )
-        busy = [await decider.turn(ticks=ticks) for decider in self._by_name.values()]
+        busy = [await self._turn_of(name, ticks=ticks) for name in list(self._by_name)]
         return any(busy)
+
+    async def _turn_of(self, name: str, *, ticks: bool) -> bool:
+        if name in self.stopped:
+            return False
+        decider = self._by_name[name]
+        try:
+            return await decider.turn(ticks=ticks)
+        except LedgerStopped as stopped:
+            log.error("fleet_stopped", fleet=name, why=str(stopped))  # noqa: TRY400 - said by name
+            self.stopped[name] = stopped
+            await decider.let_go()
+            return False
+
+    async def _keep_leases(self) -> None:
+        for decider in self._by_name.values():
+            try:
+                await decider.keep_lease()
+            except WrongPosition:
+                decider.forget()
 
     async def let_go(self) -> None:
         """Give every lease back."""
         for decider in self._by_name.values():
             await decider.let_go()
 
-    def standing_by(self) -> list[str]:
-        """Fleets that somebody else decides for."""
-        return sorted(name for name, decider in self._by_name.items() if not decider.leads)
+    async def idle(self) -> bool:
+        """Whether nothing is left: also fleets that somebody else decides for are decided."""
+        for name, decider in self._by_name.items():
+            if name not in self.stopped and not await decider.is_idle():
+                return False
+        return True
 
 
 async def decide(
@@ -300,22 +353,22 @@ async def _while_connected(
     only: frozenset[str] | None,
     on_decisions: OnDecisions | None,
 ) -> Progress:
-    connection = await connect(url, "ledger_decider")
-    listening = await connect(url, "ledger_decider")
-    bell = read.Bell(listening)
-    deciders = Deciders(connection, holder=holder, only=only, on_decisions=on_decisions)
-    try:
+    async with (
+        connected(url, "ledger_decider") as connection,
+        connected(url, "ledger_decider") as listening,
+    ):
+        bell = read.Bell(listening)
         await bell.listen()
+        deciders = Deciders(connection, holder=holder, only=only, on_decisions=on_decisions)
         while not stop.is_set():
             if await deciders.turn(ticks=until_idle):
                 continue
-            if until_idle and not deciders.standing_by():
+            if until_idle and await deciders.idle():
                 break
             await bell.wait(at_most=POLL_SECONDS)
         await deciders.let_go()
-    finally:
-        await connection.close()
-        await listening.close()
+    if until_idle and deciders.stopped:
+        raise deciders.stopped[min(deciders.stopped)]
     return deciders.progress
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
-from ledger.events.values import ObjectUid, Whole
+from ledger.events.contract_values import ObjectUid, Whole
 from ledger.facts.event import Fact
 from ledger.units import EventType, Uid
 

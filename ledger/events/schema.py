@@ -5,8 +5,9 @@ is sent. The documents are generated from the contracts and kept in ``schemas/``
 package; ``python -m ledger.events --write`` writes them, a test fails when they are stale.
 
 A schema cannot say everything a contract says: that the subject is the data's own key, that a
-quantity comes out whole, that a most is not below its least. What a schema refuses the contract
-refuses too, but for ``1.0``, which JSON Schema takes for a whole number.
+quantity comes out whole, that a most is not below its least; and it takes ``1.0`` for a whole number.
+What a schema refuses the contract refuses too, but for an entry of a map that is null under a key
+that could not be one: it is absent.
 """
 
 from importlib.resources import files

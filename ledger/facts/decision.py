@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from ledger.facts.canonical import Plain, canonical
 from ledger.units import (
@@ -81,9 +81,11 @@ def losers(passed_over: Sequence[tuple[str, str]]) -> Losers:
     return Losers(tuple(sorted(counts.items())), tuple(passed_over[:LOSERS_NAMED]))
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterShare:
-    """One cluster in a division: ``replicas`` is what it got, the rest is how that came about."""
+class ClusterShare(NamedTuple):
+    """One cluster in a division: ``replicas`` is what it got, the rest is how that came about.
+
+    A tuple, because a fleet of a hundred clusters makes a hundred of them for each decision.
+    """
 
     cluster: ClusterName
     weight: Weight

@@ -61,6 +61,8 @@ class Appended:
         return self.first + self.count
 
 
+BEGINNING: Final = Microseconds(0)
+
 Known = dict[bytes, tuple[bytes, int]]
 
 
@@ -70,16 +72,19 @@ async def append(
     messages: Sequence[tuple[Message, Accepted]],
     *,
     ask_first: bool,
+    not_before: Microseconds = BEGINNING,
 ) -> Appended:
-    """Append accepted messages in their order; raises UniqueViolationError unless ``ask_first``."""
+    """Append accepted messages in their order; raises UniqueViolationError unless ``ask_first``.
+
+    ``not_before`` is a time they are recorded at or after, whatever the clock says.
+    """
     head = await trees.lock(connection, fleet.number, "events")
     known = await _known(connection, fleet, messages) if ask_first else {}
     first = Position(head.frontier.size)
     appended = Appended(fleet, first)
     by_event = fleet.clock == "event"
     recorded_at = head.recorded_at or Microseconds(0)
-    if not by_event:
-        recorded_at = max(recorded_at, head.clock)
+    recorded_at = max(recorded_at, not_before if by_event else max(not_before, head.clock))
 
     identities: list[tuple[int, bytes, bytes, int]] = []
     rows: list[tuple[object, ...]] = []

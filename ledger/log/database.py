@@ -1,12 +1,12 @@
 """Connections to the ledger's Postgres, and what its refusals mean.
 
-What is said over them is asyncpg's own: COPY in, pages out. Migrations go through SQLAlchemy on the
-same driver (``ledger.log.schema``). Each process takes the role of its duty as soon as it is connected, so that what
-a consumer may not do is refused by the database even where the login could.
+What is said over them is asyncpg's own: COPY in, pages out. Migrations go through SQLAlchemy on
+the same driver (``ledger.log.schema``). Each process takes the role of its duty as soon as it is
+connected, so that what a consumer may not do is refused by the database even where the login could.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -33,6 +33,21 @@ NEWEST_SCHEMA: Final = "0001"
 
 OLDEST_SERVER: Final = 15
 """The oldest PostgreSQL whose SQL the migrations use."""
+
+SESSION: Final = {
+    # A process that is frozen or cut off in the middle of a batch holds the locks of its fleets.
+    # Its transaction is ended for it, so that whoever took over need not wait for a person.
+    "idle_in_transaction_session_timeout": "15s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "25s",
+}
+
+WRITERS: Final[frozenset[Role]] = frozenset({"ledger_writer", "ledger_decider", "ledger_publisher"})
+
+COMMAND_SECONDS: Final = 120
+"""How long a writer waits for an answer before it takes the connection for dead."""
 
 STALE_EPOCH: Final = "LG001"
 OFFSETS_TAKEN: Final = "LG002"
@@ -92,7 +107,7 @@ async def schema_version(connection: asyncpg.Connection) -> str | None:
 async def connect(url: str, role: Role | None) -> asyncpg.Connection:
     """One raw connection that acts as ``role``."""
     parsed = parse(url)
-    settings = {"application_name": "ledger" if role is None else role.replace("_", " ")}
+    settings = SESSION | {"application_name": "ledger" if role is None else role.replace("_", " ")}
     if role is not None:
         settings["role"] = role
     with refusals_named():
@@ -100,6 +115,7 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
             parsed.dsn,
             server_settings=settings,
             timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS if role in WRITERS else None,
         )
     if connection.get_server_version().major < OLDEST_SERVER:
         found = connection.get_server_version().major
@@ -108,6 +124,17 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
             f"{parsed.shown}: PostgreSQL {found} is too old, {OLDEST_SERVER} is needed"
         )
     return connection
+
+
+@asynccontextmanager
+async def connected(url: str, role: Role | None) -> AsyncIterator[asyncpg.Connection]:
+    """One raw connection for as long as the block runs, whatever became of it meanwhile."""
+    connection = await connect(url, role)
+    try:
+        yield connection
+    finally:
+        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            await connection.close(timeout=CONNECT_SECONDS)
 
 
 @contextmanager
@@ -143,5 +170,6 @@ PASSING: Final = (
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
 )
 """Refusals that say nothing about what was asked: the same again may well succeed."""

@@ -109,7 +109,7 @@ async def write(
                 lease.epoch,
             )
             if decisions:
-                await connection.execute("SELECT pg_notify('ledger_decisions', $1)", fleet.name)
+                await connection.execute("NOTIFY ledger_decisions")
 
 
 async def _copy(

@@ -8,7 +8,8 @@ import asyncpg
 from ledger.events.codec import CONTRACT_REVISION
 from ledger.facts import genesis
 from ledger.facts.genesis import Genesis
-from ledger.units import LEDGER_FLEET, FleetName
+from ledger.log.database import refusals_named
+from ledger.units import LEDGER_FLEET, FleetName, Incarnation
 
 Clock = Literal["wall", "event"]
 """Where ``recorded_at`` comes from: the clock under the lock, or the time an event carries."""
@@ -29,17 +30,20 @@ class Fleet:
 
 async def find(connection: asyncpg.Connection, name: FleetName) -> Fleet | None:
     """The fleet of this name, if it has been opened."""
-    row = await connection.fetchrow(
-        "SELECT number, name, clock FROM ledger.fleets WHERE name = $1", name
-    )
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT number, name, clock FROM ledger.fleets WHERE name = $1", name
+        )
     return None if row is None else Fleet(row["number"], row["name"], row["clock"])
 
 
 async def every(connection: asyncpg.Connection) -> tuple[Fleet, ...]:
     """All fleets, by name, without the ledger's own."""
-    rows = await connection.fetch(
-        "SELECT number, name, clock FROM ledger.fleets WHERE name <> $1 ORDER BY name", LEDGER_FLEET
-    )
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT number, name, clock FROM ledger.fleets WHERE name <> $1 ORDER BY name",
+            LEDGER_FLEET,
+        )
     return tuple(Fleet(row["number"], row["name"], row["clock"]) for row in rows)
 
 
@@ -85,10 +89,20 @@ async def write_genesis(connection: asyncpg.Connection, fleet: Fleet, salt: str 
 
 async def read_genesis(connection: asyncpg.Connection, fleet: Fleet) -> Genesis | None:
     """What the fleet began with; None before its first append."""
-    stored = await connection.fetchval(
-        "SELECT document FROM ledger.geneses WHERE fleet = $1", fleet.number
-    )
+    with refusals_named():
+        stored = await connection.fetchval(
+            "SELECT document FROM ledger.geneses WHERE fleet = $1", fleet.number
+        )
     return None if stored is None else genesis.from_document(cast("bytes", stored))
+
+
+async def incarnation(connection: asyncpg.Connection, fleet: Fleet) -> Incarnation:
+    """Which life of its log the fleet is in."""
+    with refusals_named():
+        newest = await connection.fetchval(
+            "SELECT max(incarnation) FROM ledger.incarnations WHERE fleet = $1", fleet.number
+        )
+    return Incarnation(newest)
 
 
 async def bind(connection: asyncpg.Connection, source: str, name: FleetName) -> None:

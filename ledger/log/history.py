@@ -26,12 +26,12 @@ async def decided_pages(
             found = await anext(pages, None)
             more = found is not None
             waiting += found or []
-        by_position: dict[int, list[StoredDecision]] = {event.position: [] for event in page}
+        decided: list[Decided] = []
         taken = 0
-        for decision in waiting:
-            if decision.position > last:
-                break
-            by_position[decision.position].append(decision)
-            taken += 1
+        for event in page:
+            first = taken
+            while taken < len(waiting) and waiting[taken].position <= event.position:
+                taken += 1
+            decided.append((event, waiting[first:taken]))
         waiting = waiting[taken:]
-        yield [(event, by_position[event.position]) for event in page]
+        yield decided

@@ -15,6 +15,7 @@ import asyncpg
 
 from ledger.errors import SetupProblem, WrongPosition
 from ledger.events.codec import Accepted
+from ledger.events.envelope import is_fleet_name
 from ledger.log import fleets, quarantine, receipts
 from ledger.log.append import append
 from ledger.log.database import refusals_named
@@ -69,9 +70,10 @@ class Intake:
     ) -> Taken:
         """Take one batch; with ``claim`` it is a batch of that partition.
 
-        ``timestamp`` is the Kafka timestamp of its last record. ``after`` is where the newest receipt ends as far as the caller knows. Offsets may jump, so
-        the receipts alone would not tell that the batch before this one was never committed.
-        Raises WrongPosition, with nothing written, where they end before it.
+        ``timestamp`` is the Kafka timestamp of its last record. ``after`` is where the newest
+        receipt ends as far as the caller knows. Offsets may jump, so the receipts alone would not
+        tell that the batch before this one was never committed. Raises WrongPosition, with nothing
+        written, where they end before it.
         """
         with refusals_named():
             try:
@@ -143,9 +145,7 @@ class Intake:
                     last_digest=record_digest(last),
                 )
             if taken.appended:
-                await connection.execute(
-                    "SELECT pg_notify('ledger_events', $1)", " ".join(sorted(taken.sizes))
-                )
+                await connection.execute("NOTIFY ledger_events")
         self._open |= opened
         self._ask_first = ask_first and taken.duplicates + taken.conflicts > 0
         return taken
@@ -192,10 +192,7 @@ class Intake:
         if fleet is None and self._create_fleets:
             fleet = await fleets.open_(self._connection, name, clock=self._clock or "wall")
         if fleet is not None and self._clock is not None and fleet.clock != self._clock:
-            raise SetupProblem(
-                f"fleet {name}: it runs on the {fleet.clock} clock since its first append;"
-                " that cannot be changed"
-            )
+            raise _on_another_clock(fleet)
         return fleet
 
     async def _bound_elsewhere(
@@ -214,6 +211,19 @@ class Intake:
 
 async def open_fleet(connection: asyncpg.Connection, name: FleetName, *, clock: Clock) -> Fleet:
     """Open a fleet before anybody sends an event, for logs where fleets are not made on sight."""
-    assert name != LEDGER_FLEET
+    if name == LEDGER_FLEET:
+        raise SetupProblem(f"fleet {name}: it is the ledger's own")
+    if not is_fleet_name(name):
+        raise SetupProblem(f"fleet {name[:63]!a}: it is no DNS label (a-z, 0-9 and - inside)")
     async with connection.transaction():
-        return await fleets.open_(connection, name, clock=clock)
+        fleet = await fleets.open_(connection, name, clock=clock)
+    if fleet.clock != clock:
+        raise _on_another_clock(fleet)
+    return fleet
+
+
+def _on_another_clock(fleet: Fleet) -> SetupProblem:
+    return SetupProblem(
+        f"fleet {fleet.name}: it runs on the {fleet.clock} clock since it was opened;"
+        " that cannot be changed"
+    )

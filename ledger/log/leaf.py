@@ -1,9 +1,10 @@
 """What a leaf of the event tree is made of.
 
 A leaf is the RFC 6962 hash over a canonical JSON array: everything that identifies an event and
-says how it came here (its position is the leaf's index in the tree), and the length and digest of its stored bytes instead of the bytes themselves, so that
-a leaf stays small and an auditor can check an envelope without the payload. Whoever has the row
-can recompute it in any language that has SHA-256 and JSON.
+says how it came here (its position is the leaf's index in the tree), and the length and digest of
+its stored bytes instead of the bytes themselves, so that a leaf stays small and an auditor can
+check an envelope without the payload. Whoever has the row can recompute it in any language that has
+SHA-256 and JSON.
 """
 
 from hashlib import sha256

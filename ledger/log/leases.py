@@ -69,9 +69,12 @@ async def renew(connection: asyncpg.Connection, lease: Lease) -> None:
 
 
 async def check(connection: asyncpg.Connection, lease: Lease) -> None:
-    """Inside a transaction that writes under the lease: refuse a holder that was replaced."""
+    """Inside a transaction that writes under the lease: refuse a holder that was replaced.
+
+    The lease stays as it is until that transaction ends.
+    """
     newest = await connection.fetchval(
-        "SELECT epoch FROM ledger.leases WHERE fleet = $1 AND duty = $2",
+        "SELECT epoch FROM ledger.leases WHERE fleet = $1 AND duty = $2 FOR UPDATE",
         lease.fleet.number,
         lease.duty,
     )

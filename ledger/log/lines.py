@@ -3,11 +3,17 @@
 The same contract, the same identity, the same quarantine. Exactly once rests on identity here:
 a file read twice, or half a file read again after a crash, appends what was not there yet and
 counts the rest as duplicates.
+
+Lines are at hand (a file, a list) or arrive (a pipe, a terminal). Those that arrive keep nobody
+waiting: what is there is written within a fraction of a second, however little it is.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+import os
+import select
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import count, islice
 from typing import Final
 
 import asyncpg
@@ -28,10 +34,102 @@ BATCH: Final = 2000
 SLICE: Final = 100
 """Lines judged between two turns of the event loop, so that Postgres is never kept waiting."""
 
+PATIENCE_SECONDS: Final = 0.2
+"""How long a batch waits for lines that have not arrived: a person does not notice, and a producer
+of a line at a time still shares its transactions."""
+
+CHUNK: Final = 1024 * 1024
+"""The most bytes read at once; a pipe seldom holds more than a sixteenth of it."""
+
+
+class Arriving:
+    """Lines that somebody is still writing, read from a pipe, a socket or a terminal.
+
+    Nothing is read before it is asked for: what waits, waits in the pipe, and holds up its writer.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._whole: deque[bytes] = deque()
+        self._begun = bytearray()
+        self._closed = False
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will be no more lines."""
+        return self._closed and not self._whole
+
+    async def parts(self, most: int) -> AsyncIterator[list[bytes]]:
+        """The lines of a batch. It ends early where none is there when patience has run out."""
+        until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while most > 0 and (self._whole or await self._arrive(until)):
+            size = min(SLICE, most, len(self._whole))
+            yield [self._whole.popleft() for _ in range(size)]
+            most -= size
+            await asyncio.sleep(0)
+
+    async def _arrive(self, until: float) -> bool:
+        while not self._whole and not self._closed:
+            if not await self._readable(until):
+                return False
+            self._read()
+        return bool(self._whole)
+
+    async def _readable(self, until: float) -> bool:
+        if self._poll.poll(0):
+            return True
+        loop = asyncio.get_running_loop()
+        readable = asyncio.Event()
+        loop.add_reader(self._descriptor, readable.set)
+        try:
+            async with asyncio.timeout_at(until):
+                await readable.wait()
+        except TimeoutError:
+            return False
+        finally:
+            loop.remove_reader(self._descriptor)
+        return True
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, CHUNK)
+        except BlockingIOError:
+            return  # Another reader of the same pipe was faster.
+        if not data:
+            self._closed = True
+            if self._begun:
+                self._whole.append(bytes(self._begun))
+            return
+        self._begun += data
+        if b"\n" in data:
+            *whole, self._begun = self._begun.split(b"\n")
+            self._whole.extend(bytes(line) + b"\n" for line in whole)
+
+
+class _AtHand:
+    """Lines that are there when they are asked for."""
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        self._lines = iter(lines)
+        self.ended = False
+
+    async def parts(self, most: int) -> AsyncIterator[list[bytes]]:
+        """The lines of a batch."""
+        while most > 0:
+            part = list(islice(self._lines, min(SLICE, most)))
+            if not part:
+                self.ended = True
+                return
+            yield part
+            most -= len(part)
+            await asyncio.sleep(0)
+
 
 async def ingest(
     connection: asyncpg.Connection,
-    lines: Iterable[bytes],
+    lines: Iterable[bytes] | Arriving,
     *,
     fleet: FleetName | None = None,
     clock: Clock | None = None,
@@ -39,30 +137,34 @@ async def ingest(
     batch: int = BATCH,
     first_line: int = 1,
     on_batch: Callable[[Taken], None] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> Taken:
     """Take every line into the log; judge the next batch while Postgres writes the one before.
 
     ``first_line`` is the number of the first line, for callers that hand over a file in parts.
+    Once ``stop`` is set no new batch is begun; what was judged by then is written.
     """
     intake = Intake(connection, create_fleets=create_fleets, clock=clock)
     total = Taken()
 
-    def count(taken: Taken) -> None:
+    def add(taken: Taken) -> None:
         total.add(taken)
         if on_batch is not None:
             on_batch(total)
 
-    numbered = (
-        (number, line) for number, line in enumerate(lines, first_line) if not line.isspace()
-    )
+    source = lines if isinstance(lines, Arriving) else _AtHand(lines)
+    numbers = count(first_line)
     writing: asyncio.Task[Taken] | None = None
     try:
-        while messages := await _judge(numbered, batch, fleet):
+        while not (source.ended or (stop is not None and stop.is_set())):
+            messages = await _judge(source.parts(batch), numbers, fleet)
             if writing is not None:
-                count(await writing)
-            writing = asyncio.create_task(intake.take(messages))
+                add(await writing)
+                writing = None
+            if messages:
+                writing = asyncio.create_task(intake.take(messages))
         if writing is not None:
-            count(await writing)
+            add(await writing)
     finally:
         if writing is not None and not writing.done():
             writing.cancel()
@@ -70,16 +172,15 @@ async def ingest(
 
 
 async def _judge(
-    numbered: Iterator[tuple[int, bytes]], batch: int, fleet: FleetName | None
+    parts: AsyncIterator[list[bytes]], numbers: "count[int]", fleet: FleetName | None
 ) -> list[Message]:
     messages: list[Message] = []
-    while len(messages) < batch:
-        part = list(islice(numbered, min(SLICE, batch - len(messages))))
-        if not part:
-            break
-        for number, line in part:
+    async for part in parts:
+        for line in part:
+            number = next(numbers)
+            if line.isspace():
+                continue
             value = line.rstrip(b"\r\n")
             verdict = accept_line(value, families=FAMILIES, fleet=fleet)
             messages.append(Message(Coordinates("file", None, None, number), verdict, None, value))
-        await asyncio.sleep(0)
     return messages

@@ -48,10 +48,16 @@ async def detach(connection: asyncpg.Connection, ordinal: int) -> str:
         return str(await connection.fetchval("SELECT ledger.detach_partition($1)", ordinal))
 
 
-async def standing(connection: asyncpg.Connection, *, made: int = 0) -> Standing:
-    """Count: rows in the default partition, and fleets whose rows do not add up."""
+async def strays(connection: asyncpg.Connection) -> int:
+    """How many rows found no partition of their own."""
     with refusals_named():
-        stray = await connection.fetchval("SELECT count(*) FROM ledger.events_default")
+        return int(await connection.fetchval("SELECT count(*) FROM ledger.events_default"))
+
+
+async def standing(connection: asyncpg.Connection, *, made: int = 0) -> Standing:
+    """Count rows in the default partition, and fleets whose rows do not add up: reads every key."""
+    stray = await strays(connection)
+    with refusals_named():
         rows = await connection.fetch(
             "SELECT f.name FROM ledger.fleets f"
             " WHERE coalesce((SELECT max(h.size) FROM ledger.heads h"

@@ -11,16 +11,20 @@ address, and is judged by today's contract. The row in quarantine stays as it is
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import asyncpg
 
 from ledger.errors import InvalidEvent, InvalidReason, LedgerStopped
 from ledger.events.codec import Accepted, Rejected, accept, accept_line, own_event
 from ledger.events.contract import Family
-from ledger.log import fleets
+from ledger.log import fleets, trees
 from ledger.log.append import Appended, append
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
 from ledger.log.messages import (
     Coordinates,
+    Headers,
     Message,
     address,
     read_headers,
@@ -32,6 +36,9 @@ from ledger.units import LEDGER_FLEET, EventType, FleetName, Position, Subject
 Refused = tuple[Message, InvalidReason, str]
 
 OWN: Coordinates = Coordinates("ledger", None, None, None)
+
+PAGE_BYTES: Final = 4 * 1024 * 1024
+"""What a page of messages holds in memory, however large each was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ async def put(connection: asyncpg.Connection, refused: Sequence[Refused]) -> App
         )
         by_identity[event.identity] = ((message, reason, detail), digest)
         records.append((Message(OWN, event, None, None), event))
+    # A message that was set aside before, even for another reason, has its row: nothing to add.
     appended = await append(connection, fleet, records, ask_first=True)
     positions = await connection.fetch(
         "SELECT identity, position FROM ledger.event_identity"
@@ -129,45 +137,77 @@ async def release(
 ) -> Released:
     """Let a quarantined message in, as it is or corrected, as a new event of its fleet.
 
-    Raises InvalidEvent where today's contract refuses it too.
+    Raises InvalidEvent where today's contract or its fleet's log refuses it too, LedgerStopped
+    where it is in the log by another way already, or its fleet is not open.
     """
-    async with connection.transaction():
-        row = await connection.fetchrow(
-            "SELECT address, channel, value, headers, fleet FROM ledger.quarantine"
-            " WHERE position = $1",
-            position,
+    with refusals_named():
+        async with connection.transaction():
+            row = await _waiting(connection, position)
+            verdict = _judge(row, families, fleet or row["fleet"], corrected)
+            if isinstance(verdict, Rejected):
+                raise InvalidEvent(verdict.reason, f"{row['address']}: {verdict.detail}")
+            target = await fleets.find(connection, verdict.fleet)
+            if target is None:
+                raise LedgerStopped(
+                    f"{row['address']}: fleet {verdict.fleet} is not open;"
+                    f" `ledger fleets open {verdict.fleet}` opens it"
+                )
+            released = await _append_released(connection, target, row, position, verdict)
+            await _close(connection, position, "released", released, by=by, why=why)
+            await connection.execute("NOTIFY ledger_events")
+    return Released(row["address"], verdict.fleet, released)
+
+
+async def _append_released(
+    connection: asyncpg.Connection,
+    target: Fleet,
+    row: asyncpg.Record,
+    position: Position,
+    verdict: Accepted,
+) -> Position:
+    await trees.lock(connection, target.number, "events")
+    known = await connection.fetchval(
+        "SELECT position FROM ledger.event_identity WHERE fleet = $1 AND identity = $2",
+        target.number,
+        verdict.identity,
+    )
+    if known is not None and row["reason"] != "identity_conflict":
+        raise LedgerStopped(f"{row['address']}: it is position {known} already; discard it instead")
+    event = own_event(
+        fleet=verdict.fleet,
+        source="ledger/quarantine",
+        id=f"release/{position}",
+        type=EventType("ledger.quarantine.message.released.v1"),
+        subject=Subject(row["address"]),
+        data={"address": row["address"], "event": json.loads(verdict.stored)},
+        time=verdict.time,
+    )
+    event = event._replace(salt=verdict.salt)
+    appended = await append(
+        connection, target, [(Message(OWN, event, None, None), event)], ask_first=True
+    )
+    for _, reason, detail in appended.refused:
+        raise InvalidEvent(reason, f"{row['address']}: {detail}")
+    assert appended.count == 1, "its identity is its own, and nobody else releases it"
+    if known is None:
+        # The message, should it come again by its old way, is a duplicate of this.
+        await connection.execute(
+            "INSERT INTO ledger.event_identity (fleet, identity, digest, position)"
+            " VALUES ($1, $2, $3, $4)",
+            target.number,
+            verdict.identity,
+            verdict.digest,
+            appended.first,
         )
-        if row is None:
-            raise LedgerStopped(f"quarantine {position}: there is no such message")
-        await _must_wait(connection, position)
-        named = fleet or row["fleet"]
-        verdict = _judge(row, families, named, corrected)
-        if isinstance(verdict, Rejected):
-            raise InvalidEvent(verdict.reason, f"{row['address']}: {verdict.detail}")
-        target = await fleets.open_(connection, verdict.fleet, clock="wall")
-        event = own_event(
-            fleet=verdict.fleet,
-            source="ledger/quarantine",
-            id=f"release/{position}",
-            type=EventType("ledger.quarantine.message.released.v1"),
-            subject=Subject(row["address"]),
-            data={"address": row["address"], "event": json.loads(verdict.stored)},
-            time=verdict.time,
-        )
-        appended = await append(
-            connection, target, [(Message(OWN, event, None, None), event)], ask_first=True
-        )
-        assert appended.count == 1, "its identity is its own, and nothing about it can be refused"
-        await _close(connection, position, "released", appended.first, by=by, why=why)
-        await connection.execute("SELECT pg_notify('ledger_events', $1)", verdict.fleet)
-    return Released(row["address"], verdict.fleet, appended.first)
+    return appended.first
 
 
 async def discard(connection: asyncpg.Connection, position: Position, *, by: str, why: str) -> None:
     """Close a quarantined message without letting it in; its bytes stay."""
-    async with connection.transaction():
-        await _must_wait(connection, position)
-        await _close(connection, position, "discarded", None, by=by, why=why)
+    with refusals_named():
+        async with connection.transaction():
+            await _waiting(connection, position)
+            await _close(connection, position, "discarded", None, by=by, why=why)
 
 
 def _judge(
@@ -182,12 +222,23 @@ def _judge(
     return accept_line(row["value"], families=families, fleet=named)
 
 
-async def _must_wait(connection: asyncpg.Connection, position: Position) -> None:
-    outcome = await connection.fetchval(
-        "SELECT outcome FROM ledger.quarantine_outcomes WHERE quarantined = $1", position
+async def _waiting(connection: asyncpg.Connection, position: Position) -> asyncpg.Record:
+    """A message that still waits; whoever else would settle it waits until we are done."""
+    await connection.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('ledger.quarantine', $1))", position
     )
-    if outcome is not None:
-        raise LedgerStopped(f"quarantine {position}: it was {outcome} already")
+    row = await connection.fetchrow(
+        "SELECT q.address, q.channel, q.reason, q.value, q.headers, q.fleet, o.outcome"
+        "  FROM ledger.quarantine q"
+        "  LEFT JOIN ledger.quarantine_outcomes o ON o.quarantined = q.position"
+        " WHERE q.position = $1",
+        position,
+    )
+    if row is None:
+        raise LedgerStopped(f"quarantine {position}: there is no such message")
+    if row["outcome"] is not None:
+        raise LedgerStopped(f"quarantine {position}: it was {row['outcome']} already")
+    return row
 
 
 async def _close(
@@ -208,3 +259,37 @@ async def _close(
         by,
         why,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A quarantined message as it was received, and why it is here."""
+
+    position: Position
+    address: str
+    reason: str
+    detail: str
+    fleet: str | None
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+async def page(
+    connection: asyncpg.Connection, *, first: Position, limit: int = 100, bytes_: int = PAGE_BYTES
+) -> list[SetAside]:
+    """Quarantined messages from a position on, in order: at least one, else within both limits."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT position, address, reason, detail, fleet, key, value, headers FROM ("
+            "  SELECT *, sum(coalesce(octet_length(value), 0) + octet_length(headers))"
+            "              OVER (ORDER BY position) AS bytes,"
+            "            row_number() OVER (ORDER BY position) AS row"
+            "    FROM (SELECT * FROM ledger.quarantine WHERE position >= $1"
+            "           ORDER BY position LIMIT $2) AS some) AS summed"
+            " WHERE row = 1 OR bytes <= $3 ORDER BY position",
+            first,
+            limit,
+            bytes_,
+        )
+    return [SetAside(*row[:-1], read_headers(row["headers"])) for row in rows]

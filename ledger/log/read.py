@@ -84,7 +84,8 @@ class Bell:
 
     async def listen(self) -> None:
         """Begin to listen, on a connection that nobody else uses."""
-        await self._connection.add_listener(self._channel, self._ring)
+        with refusals_named():
+            await self._connection.add_listener(self._channel, self._ring)
 
     def _ring(self, *_: object) -> None:
         self._rung.set()

@@ -16,6 +16,7 @@ import asyncpg
 
 from ledger.errors import LedgerStopped
 from ledger.log import incidents
+from ledger.log.database import refusals_named
 from ledger.log.messages import Claim
 from ledger.units import Epoch, FleetName, Offset
 
@@ -167,18 +168,33 @@ async def check_pins(
     connection: asyncpg.Connection, claim: Claim, names: Collection[FleetName]
 ) -> None:
     """Pin fleets that are new to a topic; raise PartitionMoved for one that is pinned elsewhere."""
-    rows = await connection.fetch(
-        "SELECT DISTINCT ON (fleet) fleet, partition FROM ledger.partition_pins"
-        " WHERE topic = $1 AND fleet = ANY($2::text[]) ORDER BY fleet, number DESC",
-        claim.topic,
-        list(names),
-    )
-    pinned = {row["fleet"]: row["partition"] for row in rows}
+    pinned = await _pinned(connection, claim.topic, names)
+    unpinned = sorted(set(names) - pinned.keys())
+    if unpinned:
+        # Whoever meets a fleet at the same moment by another partition waits here, and then sees.
+        for name in unpinned:
+            await connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+                f"ledger.pin {claim.topic} {name}",
+            )
+        pinned |= await _pinned(connection, claim.topic, unpinned)
     for name in sorted(names):
         if name not in pinned:
             await pin(connection, name, claim.topic, claim.partition, by="first event")
         elif pinned[name] != claim.partition:
             raise PartitionMoved(claim.topic, claim.partition, name, pinned[name])
+
+
+async def _pinned(
+    connection: asyncpg.Connection, topic: str, names: Collection[FleetName]
+) -> dict[str, int]:
+    rows = await connection.fetch(
+        "SELECT DISTINCT ON (fleet) fleet, partition FROM ledger.partition_pins"
+        " WHERE topic = $1 AND fleet = ANY($2::text[]) ORDER BY fleet, number DESC",
+        topic,
+        list(names),
+    )
+    return {row["fleet"]: row["partition"] for row in rows}
 
 
 async def pin(
@@ -244,27 +260,30 @@ async def resume(
     by: str,
 ) -> None:
     """Let a halted partition go on, from ``at`` or from where it stood."""
-    now = await standing(connection, topic, partition)
-    if now is None or not now.halted:
-        raise LedgerStopped(f"{topic}/{partition}: it is not halted")
-    await connection.execute(
-        "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, resume_at, by)"
-        " VALUES ($1, $2, false, $3, $4, $5, $6)",
-        topic,
-        partition,
-        now.reason,
-        why,
-        at,
-        by,
-    )
     place = f"{topic}/{partition}"
-    await incidents.record(
-        connection,
-        kind="partition_resumed",
-        address=place,
-        detail=f"by {by}, at {'the same place' if at is None else at}: {why}",
-        id_=f"resume/{place}/{now.number}",
-    )
+    with refusals_named():
+        async with connection.transaction():
+            now = await standing(connection, topic, partition)
+            if now is None or not now.halted:
+                raise LedgerStopped(f"{place}: it is not halted")
+            await connection.execute(
+                "INSERT INTO ledger.partition_halts"
+                " (topic, partition, halted, reason, detail, resume_at, by)"
+                " VALUES ($1, $2, false, $3, $4, $5, $6)",
+                topic,
+                partition,
+                now.reason,
+                why,
+                at,
+                by,
+            )
+            await incidents.record(
+                connection,
+                kind="partition_resumed",
+                address=place,
+                detail=f"by {by}, at {'the same place' if at is None else at}: {why}",
+                id_=f"resume/{place}/{now.number}",
+            )
 
 
 async def write_resumption(

@@ -30,6 +30,7 @@ class Head:
 
 async def lock(connection: asyncpg.Connection, fleet: int, tree: Tree) -> Head:
     """Take the tree's place in line; the lock is held until the transaction ends."""
+    assert connection.is_in_transaction(), "without a transaction the lock is gone at once"
     row = await connection.fetchrow("SELECT * FROM ledger.lock_tree($1, $2)", fleet, tree)
     assert row is not None, "lock_tree answers with one row or raises"
     return Head(

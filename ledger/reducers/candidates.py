@@ -45,13 +45,14 @@ def wish(workload: WorkloadUpserted | None) -> DivisionSpec | None:
 def candidates(world: World, spec: DivisionSpec) -> Candidates:
     """The candidates of a wish as things are."""
     named = _named(spec)
+    selects = named is None and bool(spec.cluster_selector)
     clusters: list[ClusterName] = []
     passed_over: list[tuple[ClusterName, str]] = []
     for name in sorted(world.clusters) if named is None else named:
         cluster = world.clusters.get(name)
         if cluster is None:
             passed_over.append((name, "unknown"))
-        elif named is None and not _matches(spec, cluster):
+        elif selects and not _matches(spec, cluster):
             continue
         elif cluster.counts:
             clusters.append(name)
@@ -89,6 +90,7 @@ def touched(
     interested = world.divisions.interested
     due: dict[Question, Causes] = {}
     for hook in _hooks_of(name, before, after):
+        # In no order, into a map that has none.
         for subject in interested.get(hook, _NOBODY):
             spec = wish(world.workload(subject))
             assert spec is not None, f"{subject} is listed without a wish"
@@ -130,12 +132,12 @@ def _hooks_of(name: ClusterName, before: Cluster | None, after: Cluster | None) 
     """Where the workloads are listed for which this change can make a difference."""
     counted = before is not None and before.counts
     counts = after is not None and after.counts
-    if not (counted or counts):
+    labels_before = () if before is None else before.labels
+    labels_after = () if after is None else after.labels
+    if not (counted or counts) or (counted == counts and labels_before == labels_after):
         return
     if counted != counts:
         yield ("cluster", name)
         yield _EVERY
-    labels = {label for side in (before, after) if side is not None for label in side.labels}
-    if counted != counts or before is None or after is None or before.labels != after.labels:
-        for label in sorted(labels):
-            yield ("label", *label)
+    for label in sorted({*labels_before, *labels_after}):
+        yield ("label", *label)

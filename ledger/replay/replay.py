@@ -24,7 +24,6 @@ from ledger.log.read import StoredEvent
 from ledger.reducers.world import World, begin
 from ledger.replay.report import Divergence, Report, first_difference
 from ledger.replay.verify import OnProgress, Verified, reported, verify
-from ledger.units import Incarnation
 
 
 async def replay(
@@ -60,7 +59,9 @@ async def _recompute(
     genesis = await fleets.read_genesis(connection, fleet)
     if genesis is None:
         return None
-    recomputed = _Recomputed(begin(genesis, incarnation=Incarnation(1)))
+    recomputed = _Recomputed(
+        begin(genesis, incarnation=await fleets.incarnation(connection, fleet))
+    )
     async for page in decided_pages(connection, fleet, through=verified.through):
         for one in page:
             try:

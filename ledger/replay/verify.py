@@ -8,6 +8,8 @@ log was written anew, rows and heads together.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import orjson
+
 from ledger.log import decisions, merkle, read
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
@@ -101,7 +103,8 @@ async def _decisions(
         leaves: list[bytes] = []
         for number, decision in enumerate(page, frontier.size):
             leaf = merkle.leaf_hash(decision.record)
-            if decision.number != number or decision.digest != leaf:
+            said = orjson.loads(decision.record) if decision.digest == leaf else {}
+            if (said.get("number"), said.get("position")) != (number, decision.position):
                 return frontier, Divergence(
                     "decision_leaf_mismatch",
                     decision.position,

@@ -171,6 +171,36 @@ def test_labels_alone_can_make_and_unmake_a_candidate() -> None:
     assert allocation(lost) == {"m2": 4}
 
 
+def test_a_cluster_that_flickers_touches_whoever_selects_it_by_any_label() -> None:
+    history = History()
+    history.add(cluster_up("m1", labels={"tier": "gold", "zone": "a"}))
+    history.add(workload_up("ns/by-tier", 4, divided(selector={"tier": "gold"})))
+    history.add(workload_up("ns/by-zone", 4, divided(selector={"zone": "a"})))
+
+    lost = history.add(cluster_up("m1", ready=False, labels={"tier": "gold", "zone": "a"}))
+    won = history.add(cluster_up("m1", labels={"tier": "gold", "zone": "a"}))
+
+    assert [made.kind for made in lost.decisions] == ["refusal", "refusal"]
+    assert [made.branch for made in won.decisions] == ["keep", "keep"]
+
+
+def test_a_selector_comes_before_weights_and_names_before_both() -> None:
+    history = fleet("m1", "m2")
+    history.add(cluster_up("m3", labels={"tier": "gold"}))
+
+    selected = only(
+        history.add(workload_up("ns/a", 4, divided({"m1": 1}, selector={"tier": "gold"})))
+    )
+    named = only(
+        history.add(
+            workload_up("ns/b", 4, divided({"m1": 1}, clusters=["m2"], selector={"tier": "gold"}))
+        )
+    )
+
+    assert allocation(selected) == {"m3": 4}
+    assert allocation(named) == {"m2": 4}
+
+
 def test_a_cluster_that_is_not_ready_is_no_candidate_until_it_is() -> None:
     history = fleet("m1")
     history.add(cluster_up("m2", ready=False))
@@ -405,6 +435,20 @@ def test_a_cluster_never_seen_ready_has_no_grace() -> None:
     history.add(workload_up("ns/web", 4, divided()))
 
     assert not history.add(cluster_up("m2", ready=False)).decisions
+    assert not history.world.deadlines
+
+
+def test_another_life_of_a_cluster_inherits_no_grace() -> None:
+    history = fleet("m1", "m2")
+    history.add(policy({"grace.cluster_ms": 5000}))
+    history.add(workload_up("ns/web", 4, divided()))
+    history.add(cluster_up("m1", ready=False))
+
+    first = only(history.add(cluster_up("m1", uid="rebuilt", ready=False)))
+    second = only(history.add(cluster_up("m2", uid="rebuilt", ready=False)))
+
+    assert allocation(first) == {"m2": 4}
+    assert second.kind == "refusal"
     assert not history.world.deadlines
 
 

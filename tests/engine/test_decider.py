@@ -9,15 +9,17 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.engine import decider
 from ledger.engine.decider import Decider
-from ledger.errors import StaleEpoch, WrongPosition
+from ledger.errors import LedgerStopped, StaleEpoch, WrongPosition
 from ledger.log import decisions, fleets, leases, lines
 from ledger.log.database import connect
-from ledger.log.fleets import Fleet
+from ledger.log.fleets import Clock, Fleet
 from ledger.replay.replay import replay
 from ledger.units import FleetName, Position
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
+from tests.feeding import until
 
 TEST = FleetName("test")
 
@@ -281,3 +283,123 @@ async def test_killed_deciders_lose_and_repeat_nothing(
     rows = await anybody.fetchrow("SELECT count(*), max(number) + 1 FROM ledger.decisions")
     assert rows is not None
     assert tuple(rows) == (report.decisions, report.decisions)
+
+
+def with_grace(milliseconds: int) -> list[bytes]:
+    """A workload over two clusters, one of which is lost and may come back for so long."""
+    lost = {"name": "c1", "region": "r", "zone": "z", "ready": False}
+    policy = {"grace": {"cluster_ms": milliseconds}}
+    return [
+        cluster_line(
+            0, type="ledger.policy.policy.changed.v1", subject="test", id="policy", data=policy
+        ),
+        cluster_line(1),
+        cluster_line(2),
+        workload_line(1, replicas=4, weights={"c1": 1, "c2": 1}),
+        cluster_line(3, subject="c1", id="lost", data=lost, time="2026-01-05T10:00:00Z"),
+    ]
+
+
+@pytest.mark.parametrize("clock", ["wall", "event"])
+async def test_until_idle_reaches_a_deadline_at_once(
+    database_url: str, anybody: asyncpg.Connection, clock: Clock
+) -> None:
+    await lines.ingest(anybody, with_grace(3_600_000), clock=clock)
+
+    await decide_all(database_url)
+
+    placed = await anybody.fetch("SELECT cluster, count FROM ledger_api.placements")
+    assert [tuple(row) for row in placed] == [("c2", 4)]
+    times = await anybody.fetch("SELECT recorded_at_micros FROM ledger.events ORDER BY position")
+    lost, ticked = times[-2:]
+    assert ticked[0] - lost[0] == 3_600_000_000
+    report = await replay(anybody, await the_fleet(anybody))
+    assert (report.events, report.diverged) == (6, None)
+
+
+async def test_a_live_decider_waits_for_the_clock_and_then_ticks(
+    anybody: asyncpg.Connection,
+) -> None:
+    await lines.ingest(anybody, with_grace(300))
+    one = Decider(anybody, await the_fleet(anybody), holder="me")
+    assert await one.turn(ticks=False)
+    assert not await one.turn(ticks=False), "it is too early"
+
+    async def ticked() -> bool:
+        return await one.turn(ticks=False)
+
+    await until(ticked)
+    assert await one.turn(ticks=False)
+
+    placed = await anybody.fetch("SELECT cluster, count FROM ledger_api.placements")
+    assert [tuple(row) for row in placed] == [("c2", 4)]
+
+
+async def test_a_live_decider_adds_no_time_to_a_fleet_on_the_clock_of_its_events(
+    anybody: asyncpg.Connection,
+) -> None:
+    await lines.ingest(anybody, with_grace(1), clock="event")
+    one = Decider(anybody, await the_fleet(anybody), holder="me")
+    assert await one.turn(ticks=False)
+
+    assert not await one.turn(ticks=False)
+
+    assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 5
+
+
+async def test_a_fleet_that_needs_a_person_stops_nobody_else(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    newer = cluster_line(
+        0,
+        type="ledger.policy.policy.changed.v1",
+        subject="aaa",
+        fleet="aaa",
+        id="policy",
+        data={"algorithms": {"engine": 7}},
+    )
+    await lines.ingest(anybody, [newer, cluster_line(1, fleet="aaa"), cluster_line(1, fleet="zzz")])
+
+    with pytest.raises(LedgerStopped, match="engine: version 7"):
+        await decide_all(database_url)
+
+    rows = await anybody.fetch("SELECT fleet, undecided FROM ledger_api.fleets ORDER BY fleet")
+    assert [tuple(row) for row in rows] == [("aaa", 2), ("zzz", 0)]
+
+
+async def test_until_idle_ends_beside_a_live_decider(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, [cluster_line(1)])
+    live = Decider(anybody, await the_fleet(anybody), holder="live")
+    assert await live.turn(ticks=False)
+
+    async with asyncio.timeout(10):
+        done = await decide_all(database_url)
+
+    assert done.events == 0
+
+
+async def test_a_database_that_goes_away_is_waited_for(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, [cluster_line(1)])
+    stop = asyncio.Event()
+    deciding = asyncio.create_task(
+        decider.decide(database_url, holder="me", until_idle=False, stop=stop)
+    )
+
+    async def decided(through: int) -> bool:
+        return (await decisions.cursor(anybody, await the_fleet(anybody)))[0] == through
+
+    await until(lambda: decided(0))
+
+    await anybody.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await lines.ingest(anybody, [cluster_line(2)])
+
+    await until(lambda: decided(1))
+    stop.set()
+    await deciding

@@ -10,8 +10,8 @@ import pytest
 from ledger.errors import LedgerStopped
 from ledger.events.codec import CONTRACT_REVISION, decode, own_event
 from ledger.events.contract import Contract, Family, Shape
+from ledger.events.contract_values import Count, Name
 from ledger.events.registry import REGISTRY, Lift, Registry
-from ledger.events.values import Count, Name
 from ledger.facts.cluster import ClusterUpserted, InventoryListed, NodeUpserted
 from ledger.facts.control import PolicyChanged
 from ledger.facts.disk import DiskUpserted, VolumeUpserted

@@ -11,7 +11,7 @@ import pytest
 from ledger import errors
 from ledger.cli.run import _exit_code
 from ledger.errors import InvalidReason, LedgerError
-from ledger.events import contract, envelope, quantities, strict_json, values
+from ledger.events import contract, contract_values, envelope, quantities, strict_json
 from ledger.events.codec import Accepted, accept_line
 from ledger.events.contracts import control, workload
 from ledger.events.registry import REGISTRY
@@ -113,11 +113,11 @@ def test_every_setting_of_a_policy_is_on_the_page_with_its_default() -> None:
 def test_the_limits_on_the_page_are_the_limits() -> None:
     for limit in (
         f"from 0 to {LARGEST_WHOLE_NUMBER}",
-        f"from 0 to {values.MOST_REPLICAS}",
-        f"1 to {values.LONGEST_NAME} characters",
-        f"at most {values.LONGEST_TEXT} characters",
+        f"from 0 to {contract_values.MOST_REPLICAS}",
+        f"1 to {contract_values.LONGEST_NAME} characters",
+        f"at most {contract_values.LONGEST_TEXT} characters",
         f"at most {quantities.LONGEST_TEXT} characters",
-        f"at most {values.MOST_ENTRIES:,} entries, an inventory at most {values.MOST_KEYS:,}",
+        f"at most {contract_values.MOST_ENTRIES:,} entries, an inventory at most {contract_values.MOST_KEYS:,}",
         f"1 to {envelope.LONGEST_ATTRIBUTE} bytes",
         f"nesting over {strict_json.DEEPEST_NESTING} deep",
         f"documents over {strict_json.LARGEST_DOCUMENT // 2**20} MiB",

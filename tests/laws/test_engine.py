@@ -69,7 +69,7 @@ def wishes(draw: st.DrawFn) -> DivisionSpec:
         draw(st.one_of(st.just({}), st.dictionaries(names, st.integers(0, 4), max_size=4))),
         strategy=draw(strategies),
         clusters=draw(st.one_of(st.just([]), st.just([]), st.lists(names, unique=True))),
-        selector=draw(st.one_of(st.just({}), labels)),
+        selector=draw(st.one_of(st.just({}), st.just({"tier": "gold"}), labels)),
         caps=draw(st.one_of(st.just({}), st.just({}), st.dictionaries(names, st.integers(0, 5)))),
     )
 
@@ -116,7 +116,12 @@ def node_gone(name: str, node: str) -> cluster.NodeRemoved:
     return cluster.NodeRemoved(ClusterName(name), NodeName(node), None, None)
 
 
-flickers = st.builds(cluster_up, names, ready=st.booleans(), labels=labels)
+flickers = st.builds(
+    cluster_up,
+    names,
+    ready=st.booleans(),
+    labels=st.one_of(st.just({"tier": "gold"}), st.just({"tier": "gold"}), labels),
+)
 scalings = st.builds(workload_up, keys, st.integers(4, 9), st.one_of(st.just(divided()), wishes()))
 noise: st.SearchStrategy[Fact] = st.one_of(
     st.builds(queue_up, st.just("q"), uid=uids, revision=revisions),

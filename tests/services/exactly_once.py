@@ -74,18 +74,23 @@ SESSION_MS: Final = 1_000
 MOST_CONSUMERS: Final = 4
 DRAIN_SECONDS: Final = 60.0
 
+TOLD: Final = {"log unavailable", "kafka unavailable", "fenced", "out of step", "client stuck"}
+
+BATCHES: Final = (2, 5, 20, 200)
+"""Mostly small ones: then there is a transaction in work whenever something dies."""
+
 SERVER: Final = {"fsync": "off"}
 """Processes die here and the machine does not: what was handed to the kernel survives them. Waiting
 for the disk would show nothing more, and make every recovery sync thousands of files."""
 
 WEIGHTS: Final[dict[Fault, int]] = {
-    "kill consumer": 6,
+    "kill consumer": 5,
     "freeze consumer": 3,
     "add consumer": 3,
     "dismiss consumer": 3,
     # A broker alone needs seconds to come back, and nothing else happens meanwhile.
     "kill broker": 2,
-    "stop postgres": 4,
+    "stop postgres": 6,
 }
 
 
@@ -127,17 +132,24 @@ class Report:
     epochs: int = 0
     consumers: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    felt: Counter[str] = field(default_factory=Counter)
+    """What the consumers said about them."""
     trouble: str = ""
 
     def line(self) -> str:
         """One line for people."""
-        faults = ", ".join(f"{n}x {what}" for what, n in sorted(self.faults.items())) or "none"
+        faults = _listed(self.faults)
         return (
             f"seed {self.seed}: {'FAILED' if self.trouble else 'ok'} in {self.seconds:.1f} s;"
             f" {self.sent} sent, {self.events} events, {self.duplicates} duplicates,"
             f" {self.quarantined} quarantined, {self.receipts} receipts, {self.epochs} epochs,"
-            f" {self.consumers} consumers; {faults}{self.trouble and ': ' + self.trouble}"
+            f" {self.consumers} consumers; {faults}; {_listed(self.felt)}"
+            f"{self.trouble and ': ' + self.trouble}"
         )
+
+
+def _listed(counted: Counter[str]) -> str:
+    return ", ".join(f"{n}x {what}" for what, n in sorted(counted.items())) or "nothing"
 
 
 def event(number: int, family: str, fleet: str, *, size: int) -> Event:
@@ -318,6 +330,7 @@ class Run:
             self.report.trouble = "; ".join(f"{type(e).__name__}: {e}" for e in _all(errors))
         finally:
             self.report.seconds = time.monotonic() - started
+            self.report.felt = self._felt()
             await self._forget(names)
         return self.report
 
@@ -325,13 +338,13 @@ class Run:
         luck = self._luck
         for _ in range(luck.randint(1, MOST_CONSUMERS)):
             self._add_consumer()
-        seconds = luck.uniform(1.5, 3)
+        seconds = luck.uniform(0.5, 2.5)
         kinds = get_args(Fault)
-        faults = luck.choices(kinds, [WEIGHTS[kind] for kind in kinds], k=luck.randint(1, 5))
+        faults = luck.choices(kinds, [WEIGHTS[kind] for kind in kinds], k=luck.randint(2, 6))
         # One broker is enough to lose; each time costs seconds in which nothing else can happen.
         while faults.count("kill broker") > 1:
             faults.remove("kill broker")
-        moments = sorted(luck.uniform(0, 1.5) for _ in faults)
+        moments = sorted(luck.uniform(0, 2) for _ in faults)
         async with asyncio.TaskGroup() as everything:
             everything.create_task(self._send(luck.randint(200, 1500), seconds))
             everything.create_task(self._break(list(zip(moments, faults, strict=True))))
@@ -444,7 +457,7 @@ class Run:
             "LEDGER_KAFKA_GROUP": f"{self._prefix}group",
             "LEDGER_KAFKA_TOPIC_PREFIX": self._prefix,
             "LEDGER_KAFKA_SESSION_MS": str(SESSION_MS),
-            "LEDGER_KAFKA_BATCH": str(self._luck.choice((7, 50, 500))),
+            "LEDGER_KAFKA_BATCH": str(self._luck.choice(BATCHES)),
             "LEDGER_FLEET_CREATE": "auto",
             "LEDGER_UNDECIDED_LIMIT": "0",
         }
@@ -508,6 +521,14 @@ class Run:
         self.report.events = len(expected.first)
         self.report.duplicates = len(expected.duplicates)
         self.report.quarantined = len(expected.quarantined)
+
+    def _felt(self) -> Counter[str]:
+        felt: Counter[str] = Counter()
+        for log in self._arena.logs.glob(f"{self.report.seed}-*.log"):
+            for line in log.read_text(errors="replace").splitlines():
+                if line.startswith("{") and (said := orjson.loads(line)["event"]) in TOLD:
+                    felt[said] += 1
+        return felt
 
     async def _forget(self, names: list[str]) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self._arena.cluster.bootstrap)
@@ -750,11 +771,12 @@ async def play(seeds: Sequence[int], *, count: int) -> int:
                     log.unlink()
     failed = [r.seed for r in reports if r.trouble]
     faults: Counter[str] = sum((r.faults for r in reports), Counter())
+    felt: Counter[str] = sum((r.felt for r in reports), Counter())
     print(  # noqa: T201 - this is a command
         f"{len(reports)} runs, {len(failed)} failed {failed}; {sum(r.sent for r in reports)} sent,"
         f" {sum(r.events for r in reports)} events, {sum(r.duplicates for r in reports)}"
         f" duplicates, {sum(r.quarantined for r in reports)} quarantined,"
-        f" {sum(r.consumers for r in reports)} consumers, {dict(sorted(faults.items()))},"
+        f" {sum(r.consumers for r in reports)} consumers; {_listed(faults)}; {_listed(felt)};"
         f" {sum(r.seconds for r in reports) / max(len(reports), 1):.1f} s each"
     )
     return len(failed)

@@ -1,11 +1,14 @@
 """Partitions are made ahead; rows that found none are taken care of; full ones can be detached."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.errors import LogUnavailable
 from ledger.log import partitions
 from ledger.log.database import connect
 
@@ -97,7 +100,7 @@ async def test_a_partition_still_in_use_is_not_detached(
 ) -> None:
     await a_log_ending_at(anybody, 0)
 
-    with pytest.raises(asyncpg.PostgresError, match="test still appends or decides"):
+    with pytest.raises(asyncpg.PostgresError, match="fleet test still needs events_000000"):
         await partitions.detach(maintainer, 0)
 
 
@@ -107,6 +110,11 @@ async def test_a_detached_range_still_counts(
     size = await anybody.fetchval("SELECT ledger.positions_per_partition()")
     await a_log_ending_at(anybody, size - 1, size)
     await anybody.execute("INSERT INTO ledger.decided VALUES (1, $1, 0, 1)", size)
+    with pytest.raises(asyncpg.PostgresError, match="has no snapshot behind it"):
+        await partitions.detach(maintainer, 0)
+    await anybody.execute(
+        "INSERT INTO ledger.snapshots VALUES (1, $1, 0, 1, 1, '', '', '', '')", size
+    )
 
     name = await partitions.detach(maintainer, 0)
 
@@ -115,3 +123,25 @@ async def test_a_detached_range_still_counts(
     assert tuple(archived or ()) == (size - 1, size, "events_000000")
     assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 1
     assert await partitions.make_ahead(maintainer) == 2, "the detached one is not made again"
+
+
+async def test_maintenance_makes_nobody_wait_behind_a_forgotten_transaction(
+    maintainer: asyncpg.Connection, anybody: asyncpg.Connection, database_url: str
+) -> None:
+    size = await anybody.fetchval("SELECT ledger.positions_per_partition()")
+    await a_log_ending_at(anybody, size)
+    forgetful = await connect(database_url, None)
+    forgotten = forgetful.transaction(isolation="repeatable_read")
+    await forgotten.start()
+    await forgetful.fetch("SELECT count(*) FROM ledger.events")
+
+    async with asyncio.timeout(10):
+        with suppress(LogUnavailable):  # It gives up rather than wait; the next round tries again.
+            await partitions.make_ahead(maintainer)
+        await a_log_ending_at(anybody, size + 1)
+
+    await forgotten.rollback()
+    await forgetful.close()
+    await partitions.make_ahead(maintainer)
+    await a_log_ending_at(anybody, 3 * size)
+    assert await partition_of(anybody, 3 * size) == "ledger.events_000003"

@@ -1,6 +1,5 @@
 """``ledger bench``: how fast it is here, each time against a floor measured in the same run."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -43,7 +42,7 @@ Seconds = Annotated[float, typer.Option(min=0.1, help="How long each interval la
 def _measured(url: str | None, measure: Callable[[Postgres], Awaitable[str]]) -> None:
     """Run one benchmark and print its line."""
 
-    async def main(_stop: asyncio.Event) -> str:
+    async def main() -> str:
         async with postgres(url) as server:
             return await measure(server)
 

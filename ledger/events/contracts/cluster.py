@@ -13,7 +13,7 @@ from ledger.events.contract import (
     Removal,
     Upsert,
 )
-from ledger.events.values import (
+from ledger.events.contract_values import (
     MOST_ENTRIES,
     MOST_KEYS,
     Cluster,

@@ -17,7 +17,7 @@ from ledger.events.contract import (
     Family,
     Shape,
 )
-from ledger.events.values import (
+from ledger.events.contract_values import (
     AnyRatio,
     Count,
     Quantity,

@@ -14,9 +14,7 @@ from ledger.events.contract import (
     Contract,
     Family,
 )
-from ledger.events.contracts.workload import Owner
-from ledger.events.strict_json import canonical
-from ledger.events.values import (
+from ledger.events.contract_values import (
     LONGEST_DETAIL,
     MOST_ENTRIES,
     Cluster,
@@ -24,6 +22,8 @@ from ledger.events.values import (
     Text,
     Word,
 )
+from ledger.events.contracts.workload import Owner
+from ledger.events.strict_json import canonical
 from ledger.facts import event as log_event
 from ledger.facts import own as facts
 from ledger.units import LARGEST_WHOLE_NUMBER, EventType, Microseconds, Subject

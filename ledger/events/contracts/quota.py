@@ -15,7 +15,7 @@ from ledger.events.contract import (
     Removal,
     Upsert,
 )
-from ledger.events.values import (
+from ledger.events.contract_values import (
     CONTROLS,
     LONGEST_NAME,
     MOST_ENTRIES,

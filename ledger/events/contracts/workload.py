@@ -14,7 +14,7 @@ from ledger.events.contract import (
     Shape,
     Upsert,
 )
-from ledger.events.values import (
+from ledger.events.contract_values import (
     MOST_ENTRIES,
     Cluster,
     Count,

@@ -48,8 +48,10 @@ CREATE FUNCTION ledger.has_partition(p_ordinal bigint) RETURNS boolean
 $$
 ;;
 -- Make the partition that holds positions from p_ordinal * positions_per_partition on; true if it was missing.
+-- Like all that change partitions, it gives up after a moment rather than let everybody queue behind it:
+-- a reader who forgot a transaction would otherwise stop the log. The next round of maintenance tries again.
 CREATE FUNCTION ledger.make_partition(p_ordinal bigint) RETURNS boolean
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger SET lock_timeout = '200ms' AS $$
 DECLARE
   name  text := 'events_' || to_char(p_ordinal, 'FM000000');
   first bigint := p_ordinal * ledger.positions_per_partition();
@@ -58,7 +60,9 @@ BEGIN
   IF ledger.has_partition(p_ordinal) THEN
     RETURN false;
   END IF;
-  EXECUTE format('CREATE TABLE ledger.%I PARTITION OF ledger.events FOR VALUES FROM (%s) TO (%s)',
+  -- Made apart and then attached: that waits for nobody who reads or writes other partitions.
+  EXECUTE format('CREATE TABLE ledger.%I (LIKE ledger.events INCLUDING ALL)', name);
+  EXECUTE format('ALTER TABLE ledger.events ATTACH PARTITION ledger.%I FOR VALUES FROM (%s) TO (%s)',
                  name, first, first + ledger.positions_per_partition());
   EXECUTE format('CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.%I
                     FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', name);
@@ -70,13 +74,16 @@ $$
 -- Where maintenance slipped, rows lie in the default partition, and no partition can be made over them. Turn
 -- the default into the partition of their range and open a new one; returns its name, null if there were none.
 CREATE FUNCTION ledger.adopt_default() RETURNS text
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger SET lock_timeout = '200ms' AS $$
 DECLARE
   size    bigint := ledger.positions_per_partition();
   lowest  bigint;
   highest bigint;
   name    text;
 BEGIN
+  IF NOT EXISTS (SELECT FROM ledger.events_default) THEN
+    RETURN NULL;
+  END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('ledger.make_partition', 0));
   LOCK TABLE ledger.events IN ACCESS EXCLUSIVE MODE;
   SELECT min(position) / size, max(position) / size INTO lowest, highest FROM ledger.events_default;
@@ -110,10 +117,11 @@ CREATE TABLE ledger.archived_ranges (
 ;;
 CALL ledger.protect('ledger.archived_ranges')
 ;;
--- Detach a full partition that every fleet has left behind. The table stays, under its own name, until an
--- administrator has archived and dropped it. Refused while any fleet still appends or decides in its range.
+-- Detach a full partition that every fleet has left behind: appended past it, decided past it, and holding a
+-- snapshot from which a fold can begin behind it. The table stays, under its own name, until an administrator
+-- has archived and dropped it. A fleet that is still short of the range, however small, would need it later.
 CREATE FUNCTION ledger.detach_partition(p_ordinal bigint) RETURNS text
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger SET lock_timeout = '200ms' AS $$
 DECLARE
   name   text := 'events_' || to_char(p_ordinal, 'FM000000');
   past   bigint := (p_ordinal + 1) * ledger.positions_per_partition();
@@ -130,11 +138,14 @@ BEGIN
                    WHERE h.fleet = f.number AND h.tree = 'events' ORDER BY h.size DESC LIMIT 1) head ON true
     LEFT JOIN LATERAL (SELECT d.through FROM ledger.decided d
                         WHERE d.fleet = f.number ORDER BY d.through DESC LIMIT 1) d ON true
-   WHERE head.size > past - ledger.positions_per_partition()
-     AND (head.size < past OR (f.name <> '_ledger' AND coalesce(d.through, -1) < past - 1))
+    LEFT JOIN LATERAL (SELECT max(s.through) AS through FROM ledger.snapshots s
+                        WHERE s.fleet = f.number) s ON true
+   WHERE head.size < past
+      OR (f.name <> '_ledger' AND least(coalesce(d.through, -1), coalesce(s.through, -1)) < past - 1)
    ORDER BY f.name LIMIT 1;
   IF behind IS NOT NULL THEN
-    RAISE EXCEPTION 'fleet % still appends or decides in %', behind, name USING ERRCODE = 'LG013';
+    RAISE EXCEPTION 'fleet % still needs %: it appends or decides there, or has no snapshot behind it',
+      behind, name USING ERRCODE = 'LG013';
   END IF;
   EXECUTE format('INSERT INTO ledger.archived_ranges (fleet, first, next, partition)
                   SELECT fleet, min(position), max(position) + 1, %L FROM ledger.%I GROUP BY fleet', name, name);

@@ -5,7 +5,8 @@ CREATE FUNCTION ledger.micros(moment timestamptz) RETURNS bigint
 ;;
 CREATE FUNCTION ledger.moment(micros bigint) RETURNS timestamptz
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN timestamptz '1970-01-01 00:00:00+00' + micros * interval '1 microsecond'
+  RETURN timestamptz '1970-01-01 00:00:00+00'
+    + (micros / 1000000) * interval '1 second' + (micros % 1000000) * interval '1 microsecond'
 ;;
 -- A fleet is what one log decides for: the unit of order, tenancy and audit.
 CREATE SEQUENCE ledger.fleet_numbers AS integer

@@ -1,0 +1,148 @@
+"""``ledger ingest -`` on a pipe: what is there is written, and it goes when it is asked."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from ledger.log import lines
+from ledger.log.database import connect
+from tests.events_for_tests import cluster_line
+from tests.feeding import until
+
+
+@pytest_asyncio.fixture
+async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await connect(database_url, "ledger_writer")
+    yield connection
+    await connection.close()
+
+
+@asynccontextmanager
+async def ledger(database_url: str, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command as a process of its own, with a pipe for its standard input."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "ledger.cli.main",
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"LEDGER_DATABASE_URL": database_url},
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def appended(writer: asyncpg.Connection) -> int:
+    found: int = await writer.fetchval("SELECT count(*) FROM ledger_api.events")
+    return found
+
+
+async def until_appended(writer: asyncpg.Connection, count: int) -> None:
+    async def there() -> bool:
+        return await appended(writer) == count
+
+    await until(there, seconds=20)
+
+
+async def said(process: asyncio.subprocess.Process) -> dict[str, int]:
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        answer: dict[str, int] = json.loads(await process.stdout.read())
+        assert await process.wait() == 0
+    return answer
+
+
+async def test_lines_of_a_quiet_producer_are_written_without_its_end(
+    database_url: str, writer: asyncpg.Connection
+) -> None:
+    async with ledger(database_url, "ingest", "-", "--json") as process:
+        assert process.stdin is not None
+        process.stdin.write(cluster_line(1) + b"\n" + cluster_line(2) + b"\n" + b'{"half')
+        await until_appended(writer, 2)
+        process.stdin.write(b' a line"\n\n' + cluster_line(3))
+        process.stdin.close()
+
+        counts = await said(process)
+
+    assert (counts["appended"], counts["quarantined"]) == (3, 1)
+    address = await writer.fetchval("SELECT address FROM ledger_api.quarantine")
+    assert address == "file@3"
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+async def test_an_ingest_that_waits_for_lines_goes_when_asked(
+    database_url: str, writer: asyncpg.Connection, asked: signal.Signals
+) -> None:
+    async with ledger(database_url, "ingest", "-", "--json") as process:
+        assert process.stdin is not None
+        process.stdin.write(cluster_line(1) + b"\n")
+        await until_appended(writer, 1)
+
+        process.send_signal(asked)
+        counts = await said(process)
+
+    assert counts["appended"] == 1
+
+
+async def test_a_command_that_only_asks_is_cancelled_by_the_first_signal(
+    database_url: str, writer: asyncpg.Connection
+) -> None:
+    async with ledger(database_url, "sql", "SELECT pg_sleep(600)") as process:
+
+        async def asking() -> bool:
+            found: int = await writer.fetchval(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE application_name = 'ledger reader' AND datname = current_database()"
+            )
+            return found > 0
+
+        await until(asking, seconds=20)
+        process.send_signal(signal.SIGTERM)
+
+        async with asyncio.timeout(20):
+            assert await process.wait() == 130
+
+
+async def test_a_stopped_ingest_has_written_every_batch_it_began(
+    writer: asyncpg.Connection,
+) -> None:
+    stop = asyncio.Event()
+    file = [cluster_line(number) for number in range(100)]
+
+    taken = await lines.ingest(
+        writer, file, batch=10, on_batch=lambda _: stop.set(), stop=stop
+    )
+
+    assert 10 <= taken.appended < 100
+    assert taken.appended % 10 == 0
+    assert await appended(writer) == taken.appended
+
+
+async def test_a_slow_trickle_is_not_kept_until_it_falls_silent(
+    writer: asyncpg.Connection,
+) -> None:
+    reading, writing = os.pipe()
+    ingesting = asyncio.create_task(lines.ingest(writer, lines.Arriving(reading)))
+    try:
+        other = asyncio.create_task(_trickle(writing))
+        batches = await _first_append(writer, ingesting, other)
+        assert batches
+        await other
+        taken = await ingesting
+    finally:
+        os.close(reading)
+
+    assert taken.appended == 20

@@ -1,0 +1,220 @@
+"""How a scenario page is read, played and written.
+
+A page tells one story in the words of an operator. What happens stands above a line of dashes,
+one event a line, and what the ledger made of it below, up to an empty line; then the story goes
+on, with the same fleet. Lines that begin with ``#`` are for the reader.
+
+    cluster m1 ready=no tier=gold          a cluster is there; what is not known is a label
+    workload shop/web 6 m1=2 m2=1          six replicas by these weights; none: all alike
+    gone shop/web                          a workload, or a cluster, is gone
+    reschedule shop/web fresh              decide again, from nothing
+    policy hold=true grace.cluster_ms=50   other settings
+    wait 5s                                nothing happens for a while
+
+An event that did nothing says why; a decision says its number, what was decided about whom by
+which rule, how many replicas moved and what made it due, then one line for each cluster.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, cast, get_args
+
+from ledger.decisions.step import Step
+from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.event import Fact
+from ledger.facts.policy import PolicyValue
+from ledger.facts.workload import DivisionStrategy, WorkloadKind
+from tests.histories import (
+    SECOND,
+    History,
+    cluster_gone,
+    cluster_up,
+    divided,
+    policy,
+    reschedule,
+    workload_gone,
+    workload_up,
+)
+
+DASHES: Final = "----"
+
+_UNITS: Final = {"ms": SECOND // 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Some lines of a page that belong together."""
+
+    told: tuple[str, ...]
+    """What happens, and what is said about it, as written."""
+
+
+def scenes(page: str) -> list[Scene]:
+    """What happens in a page, without what followed from it."""
+    found: list[Scene] = []
+    told: list[str] = []
+    answering = False
+    for line in page.splitlines():
+        if line == DASHES:
+            answering = True
+            found.append(Scene(tuple(told)))
+            told = []
+        elif answering:
+            answering = line != ""
+        else:
+            told.append(line)
+    assert not any(told), f"nothing is asked of the end of the page: {told}"
+    return found
+
+
+def played(page: str) -> str:
+    """The page with what follows today."""
+    history = History()
+    lines: list[str] = []
+    for scene in scenes(page):
+        lines += [*scene.told, DASHES]
+        for line in scene.told:
+            if line and not line.startswith("#"):
+                lines += _happened(history, line)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _happened(history: History, line: str) -> Iterator[str]:
+    verb, *words = line.split()
+    step = history.wait(_span(words[0])) if verb == "wait" else history.add(_fact(verb, words))
+    if step.effect != "applied":
+        yield f"{step.effect}: {line}"
+    yield from _told(step)
+
+
+def _told(step: Step) -> Iterator[str]:
+    before = [made for made in step.decisions if made.deadline is not None]
+    for made in before:
+        yield from _decision(made)
+    for kind, subject, number in step.ended:
+        yield f"#{number} {kind} of {subject} ended"
+    for made in step.decisions[len(before) :]:
+        yield from _decision(made)
+
+
+def _decision(made: Decision) -> Iterator[str]:
+    due = ", ".join(made.outcome.because)
+    if made.deadline is not None:
+        due += f" ({made.deadline.kind} of {made.deadline.subject} over)"
+    after = "" if made.previous is None else f" after #{made.previous}"
+    match made.outcome:
+        case Division() as division:
+            yield (
+                f"#{made.number} {made.subject} {division.replicas} by {made.branch},"
+                f" moved {made.moved}: {due}{after}"
+            )
+            for share in division.shares:
+                line = f"  {share.cluster} {share.previous} -> {share.replicas}"
+                line += f" of {share.floor}"
+                if share.remainder:
+                    line += f" {Fraction(share.remainder, division.open_weight)}"
+                yield line + ("+" if share.residual else "")
+            for cluster, held in division.left:
+                yield f"  {cluster} {held} -> left"
+            if made.lot is not None:
+                drawn = " ".join(made.lot.draws)
+                yield f"  lot {made.lot.workload}/{made.lot.epoch}: {division.drawn} {drawn}"
+            yield from _losers(division)
+        case Refusal() as refusal:
+            detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
+            yield (
+                f"#{made.number} {made.subject} refused: {refusal.reason}{detail},"
+                f" waits for {refusal.waits_for}: {due}{after}"
+            )
+            yield from _losers(refusal)
+
+
+def _losers(outcome: Division | Refusal) -> Iterator[str]:
+    for cluster, why in outcome.losers.named:
+        yield f"  {cluster} {why}"
+
+
+def _fact(verb: str, words: list[str]) -> Fact:
+    match verb, words:
+        case "cluster", [name, *more]:
+            told = _settings(more)
+            return cluster_up(
+                name,
+                ready=told.pop("ready", "yes") == "yes",
+                uid=told.pop("uid", None),
+                revision=_whole(told.pop("revision", None)),
+                labels=told,
+            )
+        case "workload", [key, replicas, *more]:
+            told = _settings(more)
+            uid, revision = told.pop("uid", None), _whole(told.pop("revision", None))
+            kind = told.pop("kind", "Deployment")
+            assert kind in get_args(WorkloadKind)
+            strategy = told.pop("strategy", "static")
+            assert strategy in get_args(DivisionStrategy) or strategy == "none"
+            queue = told.pop("queue", None)
+            wish = None
+            if strategy != "none":
+                wish = divided(
+                    strategy=cast("DivisionStrategy", strategy),
+                    clusters=_names(told.pop("clusters", "")),
+                    selector=_pairs(told.pop("selector", "")),
+                    caps={name: int(cap) for name, cap in _pairs(told.pop("caps", "")).items()},
+                    weights={name: int(weight) for name, weight in told.items()},
+                )
+            return workload_up(
+                key,
+                int(replicas),
+                wish,
+                uid=uid,
+                revision=revision,
+                kind=cast("WorkloadKind", kind),
+                queue=queue,
+            )
+        case "gone", [key, *more]:
+            told = _settings(more)
+            uid, revision = told.pop("uid", None), _whole(told.pop("revision", None))
+            gone = workload_gone if "/" in key else cluster_gone
+            return gone(key, uid=uid, revision=revision)
+        case "reschedule", [key, *more]:
+            return reschedule(key, fresh=more == ["fresh"])
+        case "policy", more:
+            return policy({path: _value(value) for path, value in _settings(more).items()})
+        case _:
+            raise AssertionError(f"nobody knows how to {verb} {words}")
+
+
+def _settings(words: list[str]) -> dict[str, str]:
+    return dict(_pair(word, "=") for word in words)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(_pair(word, ":") for word in _names(text))
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
+def _pair(word: str, mark: str) -> tuple[str, str]:
+    name, found, value = word.partition(mark)
+    assert found, f"{word} says nothing of the form name{mark}value"
+    return name, value
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _value(text: str) -> PolicyValue:
+    words: dict[str, PolicyValue] = {"true": True, "false": False, "null": None}
+    if text in words:
+        return words[text]
+    return int(text) if text.isdecimal() else text
+
+
+def _span(text: str) -> int:
+    digits = text.rstrip("smh")
+    return int(digits) * _UNITS[text.removeprefix(digits)]
