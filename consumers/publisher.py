@@ -27,7 +27,7 @@ from consumers.settings import Settings
 from ledger.errors import KafkaUnavailable, LogUnavailable, WrongPosition
 from ledger.facts.decision import Decision, from_record
 from ledger.log import decisions, fleets, leases, outbox, quarantine
-from ledger.log.database import Connection, connect
+from ledger.log.database import Connection, connected
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.leases import Lease
@@ -226,10 +226,8 @@ async def _while_both_are_there(
     settings: Settings, database_url: str, holder: str, stop: asyncio.Event
 ) -> None:
     async with AsyncExitStack() as open_:
-        connection = await connect(database_url, "ledger_publisher")
-        open_.push_async_callback(connection.close)
-        listening = await connect(database_url, "ledger_publisher")
-        open_.push_async_callback(listening.close)
+        connection = await open_.enter_async_context(connected(database_url, "ledger_publisher"))
+        listening = await open_.enter_async_context(connected(database_url, "ledger_publisher"))
         bell = Bell(listening, "ledger_decisions")
         await bell.listen()
         producer = clients.producer(settings)

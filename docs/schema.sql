@@ -112,7 +112,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT max(s.through) AS through FROM ledger.snapshots s
                         WHERE s.fleet = f.number) s ON true
    WHERE head.size < past
-      OR (f.name <> '_ledger' AND coalesce(least(d.through, s.through), -1) < past - 1)
+      OR (f.name <> '_ledger' AND least(coalesce(d.through, -1), coalesce(s.through, -1)) < past - 1)
    ORDER BY f.name LIMIT 1;
   IF behind IS NOT NULL THEN
     RAISE EXCEPTION 'fleet % still needs %: it appends or decides there, or has no snapshot behind it',
@@ -1125,7 +1125,7 @@ CREATE VIEW ledger_api.refusals AS
     (d.result ->> 'wanted'::text) AS kind_wanted,
     d.subject,
     (d.result ->> 'reason'::text) AS reason,
-    d.reasons AS detail
+    (d.reasons -> 'detail'::text) AS detail
    FROM (ledger.decisions d
      JOIN ledger.fleets f ON ((f.number = d.fleet)))
   WHERE (d.kind = 'refusal'::text);

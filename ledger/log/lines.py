@@ -12,27 +12,29 @@ import asyncio
 import os
 import select
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from itertools import count, islice
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Final
 
 import asyncpg
 
-from ledger.events.codec import accept_line
 from ledger.events.contract import Family
 from ledger.log.fleets import Clock
 from ledger.log.intake import Intake, Taken
+from ledger.log.judges import Judges
 from ledger.log.messages import Coordinates, Message
 from ledger.units import FleetName
 
 FAMILIES: Final[frozenset[Family]] = frozenset({"cluster", "workload", "quota", "disk", "control"})
 """What the command line may say: everything but the ledger's own records."""
 
-BATCH: Final = 2000
-"""Lines a transaction: past this, commits are lost in the noise and memory and locks only grow."""
+BATCH: Final = 1000
+"""Lines a transaction: a fleet's lock is held for some hundredths of a second, and the wait for the
+disk is hidden behind judging the next ones. Larger ones would gain nothing."""
 
-SLICE: Final = 100
-"""Lines judged between two turns of the event loop, so that Postgres is never kept waiting."""
+AHEAD: Final = 2
+"""Batches that a second process may be given to judge while one is written."""
+
 
 PATIENCE_SECONDS: Final = 0.2
 """How long a batch waits for lines that have not arrived: a person does not notice, and a producer
@@ -61,14 +63,15 @@ class Arriving:
         """Whether there will be no more lines."""
         return self._closed and not self._whole
 
-    async def parts(self, most: int) -> AsyncIterator[list[bytes]]:
-        """The lines of a batch. It ends early where none is there when patience has run out."""
+    async def take(self, most: int) -> list[bytes]:
+        """The lines of a batch: fewer, or none, where no more are there when patience runs out."""
         until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        while most > 0 and (self._whole or await self._arrive(until)):
-            size = min(SLICE, most, len(self._whole))
-            yield [self._whole.popleft() for _ in range(size)]
-            most -= size
+        found: list[bytes] = []
+        while len(found) < most and (self._whole or await self._arrive(until)):
+            size = min(most - len(found), len(self._whole))
+            found += [self._whole.popleft() for _ in range(size)]
             await asyncio.sleep(0)
+        return found
 
     async def _arrive(self, until: float) -> bool:
         while not self._whole and not self._closed:
@@ -115,16 +118,11 @@ class _AtHand:
         self._lines = iter(lines)
         self.ended = False
 
-    async def parts(self, most: int) -> AsyncIterator[list[bytes]]:
+    async def take(self, most: int) -> list[bytes]:
         """The lines of a batch."""
-        while most > 0:
-            part = list(islice(self._lines, min(SLICE, most)))
-            if not part:
-                self.ended = True
-                return
-            yield part
-            most -= len(part)
-            await asyncio.sleep(0)
+        found = list(islice(self._lines, most))
+        self.ended = len(found) < most
+        return found
 
 
 async def ingest(
@@ -142,45 +140,56 @@ async def ingest(
     """Take every line into the log; judge the next batch while Postgres writes the one before.
 
     ``first_line`` is the number of the first line, for callers that hand over a file in parts.
-    Once ``stop`` is set no new batch is begun; what was judged by then is written.
+    Once ``stop`` is set no new batch is begun; those that were are written.
     """
     intake = Intake(connection, create_fleets=create_fleets, clock=clock)
     total = Taken()
 
-    def add(taken: Taken) -> None:
+    def count(taken: Taken) -> None:
         total.add(taken)
         if on_batch is not None:
             on_batch(total)
 
     source = lines if isinstance(lines, Arriving) else _AtHand(lines)
-    numbers = count(first_line)
+
+    def over() -> bool:
+        return source.ended or (stop is not None and stop.is_set())
+
+    judging: deque[asyncio.Task[list[Message]]] = deque()
     writing: asyncio.Task[Taken] | None = None
-    try:
-        while not (source.ended or (stop is not None and stop.is_set())):
-            messages = await _judge(source.parts(batch), numbers, fleet)
+    async with Judges(FAMILIES) as judges:
+        try:
+            while judging or not over():
+                while not over() and len(judging) < (AHEAD if judges.has_company else 1):
+                    found = await source.take(batch)
+                    if not found:
+                        break
+                    part = [
+                        (number, line.rstrip(b"\r\n"))
+                        for number, line in enumerate(found, first_line)
+                        if not line.isspace()
+                    ]
+                    first_line += len(found)
+                    judging.append(asyncio.create_task(_messages(judges, part, fleet)))
+                messages = await judging.popleft() if judging else []
+                if writing is not None:
+                    count(await writing)
+                    writing = None
+                if messages:
+                    writing = asyncio.create_task(intake.take(messages))
             if writing is not None:
-                add(await writing)
-                writing = None
-            if messages:
-                writing = asyncio.create_task(intake.take(messages))
-        if writing is not None:
-            add(await writing)
-    finally:
-        if writing is not None and not writing.done():
-            writing.cancel()
+                count(await writing)
+        finally:
+            for unfinished in (*judging, *([] if writing is None else [writing])):
+                unfinished.cancel()
     return total
 
 
-async def _judge(
-    parts: AsyncIterator[list[bytes]], numbers: "count[int]", fleet: FleetName | None
+async def _messages(
+    judges: Judges, part: list[tuple[int, bytes]], fleet: FleetName | None
 ) -> list[Message]:
-    messages: list[Message] = []
-    async for part in parts:
-        for line in part:
-            number = next(numbers)
-            if line.isspace():
-                continue
-            value = line.rstrip(b"\r\n")
-            verdict = accept_line(value, families=FAMILIES, fleet=fleet)
-            messages.append(Message(Coordinates("file", None, None, number), verdict, None, value))
-    return messages
+    verdicts = await judges.verdicts([(value, None, fleet) for _, value in part])
+    return [
+        Message(Coordinates("file", None, None, number), verdict, None, value)
+        for (number, value), verdict in zip(part, verdicts, strict=True)
+    ]

@@ -284,12 +284,12 @@ async def page(
             "SELECT position, address, reason, detail, fleet, key, value, headers FROM ("
             "  SELECT *, sum(coalesce(octet_length(value), 0) + octet_length(headers))"
             "              OVER (ORDER BY position) AS bytes,"
-            "            row_number() OVER (ORDER BY position) AS row"
+            "            row_number() OVER (ORDER BY position) AS nth"
             "    FROM (SELECT * FROM ledger.quarantine WHERE position >= $1"
-            "           ORDER BY position LIMIT $2) AS some) AS summed"
-            " WHERE row = 1 OR bytes <= $3 ORDER BY position",
+            "           ORDER BY position LIMIT $2) AS following) AS summed"
+            " WHERE nth = 1 OR bytes <= $3 ORDER BY position",
             first,
             limit,
             bytes_,
         )
-    return [SetAside(*row[:-1], read_headers(row["headers"])) for row in rows]
+    return [SetAside(**dict(row) | {"headers": read_headers(row["headers"])}) for row in rows]

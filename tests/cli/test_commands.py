@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from consumers import __main__ as consuming
+from ledger.cli import deciding
 from ledger.cli.main import app
 from tests.events_for_tests import cluster_line, workload_line
 
@@ -207,6 +209,32 @@ def test_a_fleet_can_be_opened_and_a_source_bound(ledger: Command, tmp_path: Pat
     said = ledger.json("ingest", str(path), "--create-fleets", "never")
 
     assert (said["appended"], said["quarantined"]) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["_ledger", "No_Label", "", "-a", "a" * 64])
+def test_a_fleet_that_no_event_could_name_is_not_opened(ledger: Command, name: str) -> None:
+    answer = ledger("fleets", "open", "--", name, code=78)
+
+    assert answer.stderr.startswith("ledger: fleet ")
+    assert ledger.json("status")["fleets"] == []
+
+
+def test_a_fleet_keeps_the_clock_it_was_opened_with(ledger: Command) -> None:
+    ledger("fleets", "open", "test", "--clock", "event")
+
+    ledger("fleets", "open", "test", "--clock", "event")
+    answer = ledger("fleets", "open", "test", "--clock", "wall", code=78)
+
+    assert "runs on the event clock since it was opened" in answer.stderr
+
+
+def test_processes_of_equal_host_and_number_hold_leases_under_names_of_their_own() -> None:
+    mine = deciding.holder()
+    assert deciding.holder() == mine
+
+    deciding.holder.cache_clear()
+    assert deciding.holder() != mine
+    assert consuming.holder() != consuming.holder()
 
 
 def test_the_demo_replays_the_same(ledger: Command) -> None:

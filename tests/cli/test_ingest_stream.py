@@ -122,27 +122,50 @@ async def test_a_stopped_ingest_has_written_every_batch_it_began(
     stop = asyncio.Event()
     file = [cluster_line(number) for number in range(100)]
 
-    taken = await lines.ingest(
-        writer, file, batch=10, on_batch=lambda _: stop.set(), stop=stop
-    )
+    taken = await lines.ingest(writer, file, batch=10, on_batch=lambda _: stop.set(), stop=stop)
 
     assert 10 <= taken.appended < 100
     assert taken.appended % 10 == 0
     assert await appended(writer) == taken.appended
 
 
-async def test_a_slow_trickle_is_not_kept_until_it_falls_silent(
+async def test_a_trickle_that_never_falls_silent_is_written_meanwhile(
     writer: asyncpg.Connection,
 ) -> None:
     reading, writing = os.pipe()
-    ingesting = asyncio.create_task(lines.ingest(writer, lines.Arriving(reading)))
-    try:
-        other = asyncio.create_task(_trickle(writing))
-        batches = await _first_append(writer, ingesting, other)
-        assert batches
-        await other
-        taken = await ingesting
-    finally:
-        os.close(reading)
+    sizes: list[int] = []
+
+    async def trickle() -> None:
+        for number in range(20):
+            os.write(writing, cluster_line(number) + b"\n")
+            await asyncio.sleep(lines.PATIENCE_SECONDS / 4)
+        os.close(writing)
+
+    trickling = asyncio.create_task(trickle())
+    taken = await lines.ingest(
+        writer, lines.Arriving(reading), on_batch=lambda so_far: sizes.append(so_far.appended)
+    )
+    await trickling
+    os.close(reading)
 
     assert taken.appended == 20
+    assert len(sizes) > 2
+
+
+async def test_a_fast_pipe_fills_its_batches(writer: asyncpg.Connection) -> None:
+    reading, writing = os.pipe()
+    sizes: list[int] = []
+
+    def pour() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.writelines(cluster_line(number) + b"\n" for number in range(5_000))
+
+    pouring = asyncio.create_task(asyncio.to_thread(pour))
+    taken = await lines.ingest(
+        writer, lines.Arriving(reading), on_batch=lambda so_far: sizes.append(so_far.appended)
+    )
+    await pouring
+    os.close(reading)
+
+    assert taken.appended == 5_000
+    assert len(sizes) < 10

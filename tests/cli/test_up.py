@@ -6,6 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
+from ledger.cli.operating import environment_of_parts
 from ledger.log import lines
 from ledger.log.database import connect
 from tests.events_for_tests import cluster_line, workload_line
@@ -71,3 +74,13 @@ async def test_up_decides_survives_a_killed_part_and_goes_when_asked(database_ur
             up.kill()
             await up.wait()
         await connection.close()
+
+
+def test_the_parts_open_fleets_on_sight_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("LEDGER_FLEET_CREATE", raising=False)
+    assert environment_of_parts("url")["LEDGER_FLEET_CREATE"] == "auto"
+
+    monkeypatch.setenv("LEDGER_FLEET_CREATE", "never")
+    assert environment_of_parts("url")["LEDGER_FLEET_CREATE"] == "never"

@@ -102,6 +102,16 @@ def test_the_inputs_can_be_digested_again_by_whoever_has_the_world() -> None:
     assert only(step).inputs == digest(spelled(asked)).hex()
 
 
+def test_what_the_core_is_not_given_is_not_in_the_inputs() -> None:
+    def inputs(caps: dict[str, int]) -> str:
+        history = History()
+        history.add(cluster_up("m1"))
+        return only(history.add(workload_up("ns/web", 4, divided({"m1": 1}, caps=caps)))).inputs
+
+    assert inputs({"m2": 3}) == inputs({})
+    assert inputs({"m1": 9}) != inputs({})
+
+
 def test_a_draw_can_be_redone_from_its_record() -> None:
     history = History()
     history.add_all(*(cluster_up(f"m{n}") for n in range(1, 5)))

@@ -198,6 +198,21 @@ def test_another_policy_asks_again_who_was_refused_for_want_of_it() -> None:
     assert division_of(made).because == ("policy",)
 
 
+def test_a_retry_that_serves_nothing_records_nothing_whatever_its_reason() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), node_up("m1", "n"))
+    history.add(policy({"division.kappa": Fraction(1, 3)}))
+    first = only(history.add(workload_up("ns/web", 5, divided(caps={"m1": 2}))))
+
+    retried = history.add(policy({"division.kappa": None}))
+    edited = only(history.add(workload_up("ns/web", 6, divided(caps={"m1": 2}))))
+
+    assert not retried.decisions
+    assert refusal_of(first).reason == "unknown_capacity"
+    assert refusal_of(edited).reason == "insufficient_capacity"
+    assert edited.previous == first.number
+
+
 def test_a_version_that_this_program_does_not_have_stops_the_fleet() -> None:
     history = History()
     history.add_all(cluster_up("m1"), policy({"algorithms.division": 7}))

@@ -35,6 +35,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count, islice
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -73,10 +74,12 @@ FLEETS: Final = ("north", "south", "west")
 SESSION_MS: Final = 1_000
 MOST_CONSUMERS: Final = 4
 DRAIN_SECONDS: Final = 60.0
+LEAST_SENT: Final = 200
+MOST_SENT: Final = 2_500
 
 TOLD: Final = {"log unavailable", "kafka unavailable", "fenced", "out of step", "client stuck"}
 
-BATCHES: Final = (2, 5, 20, 200)
+BATCHES: Final = (3, 10, 40, 200)
 """Mostly small ones: then there is a transaction in work whenever something dies."""
 
 SERVER: Final = {"fsync": "off"}
@@ -180,10 +183,10 @@ def event(number: int, family: str, fleet: str, *, size: int) -> Event:
     }
 
 
-def messages(luck: random.Random, count: int) -> Iterator[Sent]:
-    """New events, and now and then a message about or beside an earlier one."""
+def messages(luck: random.Random) -> Iterator[Sent]:
+    """New events without end, and now and then a message about or beside an earlier one."""
     said: list[tuple[int, str, str]] = []
-    for number in range(count):
+    for number in count():
         family, fleet = luck.choice(FAMILIES), luck.choice(FLEETS)
         draw = luck.random()
         if said and draw < 0.08:
@@ -253,10 +256,10 @@ class Arena:
 
 
 @asynccontextmanager
-async def arena(directory: Path, *, count: int = 1) -> AsyncIterator[Arena]:
+async def arena(directory: Path, *, nodes: int = 1) -> AsyncIterator[Arena]:
     """Start brokers and Postgres; they end with the block."""
     data = server.temporary_directory()
-    cluster = await brokers.start(directory / "kafka", brokers=count)
+    cluster = await brokers.start(directory / "kafka", brokers=nodes)
     try:
         running = await server.start(data, settings=SERVER)
         template = "chaos_template"
@@ -338,36 +341,21 @@ class Run:
         luck = self._luck
         for _ in range(luck.randint(1, MOST_CONSUMERS)):
             self._add_consumer()
-        seconds = luck.uniform(0.5, 2.5)
         kinds = get_args(Fault)
-        faults = luck.choices(kinds, [WEIGHTS[kind] for kind in kinds], k=luck.randint(2, 6))
+        faults = luck.choices(kinds, [WEIGHTS[kind] for kind in kinds], k=luck.randint(1, 5))
         # One broker is enough to lose; each time costs seconds in which nothing else can happen.
         while faults.count("kill broker") > 1:
             faults.remove("kill broker")
-        moments = sorted(luck.uniform(0, 2) for _ in faults)
+        over = asyncio.Event()
         async with asyncio.TaskGroup() as everything:
-            everything.create_task(self._send(luck.randint(200, 1500), seconds))
-            everything.create_task(self._break(list(zip(moments, faults, strict=True))))
+            everything.create_task(self._send(over))
+            everything.create_task(self._break(faults, over))
 
-    async def _at_work(self) -> None:
-        """Wait until every partition is in somebody's custody."""
-        connection = await asyncpg.connect(plain(self._url))
-        try:
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline:
-                owned = await connection.fetchval(
-                    "SELECT count(DISTINCT (topic, partition)) FROM ledger.partition_epochs"
-                )
-                if owned == PARTITIONS * len(FAMILIES):
-                    return
-                await asyncio.sleep(0.05)
-        finally:
-            await connection.close()
-
-    async def _send(self, count: int, seconds: float) -> None:
-        """Send everything, in bursts, and keep what was acknowledged."""
+    async def _send(self, over: asyncio.Event) -> None:
+        """Send in bursts for as long as things happen, and keep what was acknowledged."""
+        # Its own luck: what is sent first must not depend on what happens meanwhile.
         luck = random.Random(self.report.seed + 1)
-        pending: list[tuple[Sent, asyncio.Future[object]]] = []
+        pending: list[tuple[Sent, asyncio.Future[Any]]] = []
         producer = AIOKafkaProducer(
             bootstrap_servers=self._arena.cluster.bootstrap,
             acks="all",
@@ -377,38 +365,43 @@ class Run:
         )
         await producer.start()
         try:
-            started = time.monotonic()
-            for number, sent in enumerate(messages(luck, count)):
-                if number / count > (time.monotonic() - started) / seconds:
-                    await asyncio.sleep(luck.uniform(0.01, 0.08))
-                pending.append(
-                    (
-                        sent,
-                        await producer.send(
-                            f"{self._prefix}{sent.family}",
-                            sent.value,
-                            key=sent.key,
-                            headers=sent.told(),
-                        ),
-                    )
-                )
+            stream = messages(luck)
+            while len(pending) < MOST_SENT and not (over.is_set() and len(pending) >= LEAST_SENT):
+                for sent in islice(stream, luck.randint(1, 60)):
+                    topic, headers = f"{self._prefix}{sent.family}", sent.told()
+                    future = await producer.send(topic, sent.value, key=sent.key, headers=headers)
+                    pending.append((sent, future))
+                await asyncio.sleep(luck.uniform(0.01, 0.12))
             for sent, future in pending:
                 done = await future
-                place: Place = (done.topic, done.partition, done.offset)  # type: ignore[attr-defined]  # aiokafka is untyped
-                self._acknowledged[place] = sent
+                self._acknowledged[done.topic, done.partition, done.offset] = sent
         finally:
             await producer.stop()
-        self.report.sent = count
+        self.report.sent = len(pending)
 
-    async def _break(self, faults: Sequence[tuple[float, Fault]]) -> None:
-        # Mostly in the midst of work, now and then while everybody is still arriving.
-        if self._luck.random() < 0.8:
-            await self._at_work()
-        started = time.monotonic()
-        for moment, fault in faults:
-            await asyncio.sleep(max(0, started + moment - time.monotonic()))
+    async def _break(self, faults: Sequence[Fault], over: asyncio.Event) -> None:
+        """Let one thing happen after the other, mostly in the midst of work."""
+        receipts = 0
+        for fault in faults:
+            if self._luck.random() < 0.8:
+                receipts = await self._progress(receipts)
+            await asyncio.sleep(self._luck.uniform(0, 0.2))
             if await self._fault(fault):
                 self.report.faults[fault] += 1
+        over.set()
+
+    async def _progress(self, before: int) -> int:
+        """Wait a while for more receipts than ``before``; how many there are."""
+        connection = await asyncpg.connect(plain(self._url))
+        try:
+            deadline = time.monotonic() + 5
+            while True:
+                found: int = await connection.fetchval("SELECT count(*) FROM ledger.receipts")
+                if found > before or time.monotonic() > deadline:
+                    return found
+                await asyncio.sleep(0.01)
+        finally:
+            await connection.close()
 
     async def _fault(self, fault: Fault) -> bool:
         """Let it happen; False where there is nobody left for it to happen to."""
@@ -686,7 +679,7 @@ class Books:
 
     async def check_receipts(self, expected: Expected, found: dict[Place, Read]) -> tuple[int, int]:
         """Each continues the one before, and together they account for every record."""
-        count = 0
+        receipts_found = 0
         for topic, partition in sorted({place[:2] for place in found}):
             here = [place for place in found if place[:2] == (topic, partition)]
             receipts = await self._rows(
@@ -695,7 +688,7 @@ class Books:
                 topic,
                 partition,
             )
-            count += len(receipts)
+            receipts_found += len(receipts)
             at = f"{topic}/{partition}"
             _same(f"receipts of {at}", [r[0] for r in receipts], list(range(len(receipts))))
             next_, epoch = 0, 0
@@ -719,7 +712,7 @@ class Books:
         ((halts,),) = await self._rows("SELECT count(*) FROM ledger.partition_halts")
         _same("halts", halts, 0)
         ((epochs,),) = await self._rows("SELECT count(*) FROM ledger.partition_epochs")
-        return count, epochs
+        return receipts_found, epochs
 
     async def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await self._connection.fetch(query, *values)]
@@ -756,11 +749,11 @@ def _differs(found: object, expected: object) -> str:
     return f"{str(found)[:200]} for {str(expected)[:200]}"
 
 
-async def play(seeds: Sequence[int], *, count: int) -> int:
+async def play(seeds: Sequence[int], *, nodes: int) -> int:
     """Run every seed, one after the other; how many failed."""
     reports: list[Report] = []
     with tempfile.TemporaryDirectory(prefix="ledger-chaos-") as directory:
-        async with arena(Path(directory), count=count) as shared:
+        async with arena(Path(directory), nodes=nodes) as shared:
             for seed in seeds:
                 report = await Run(shared, seed).play()
                 reports.append(report)
@@ -798,7 +791,7 @@ def main() -> int:
     # The producer's client has much to say while a broker is down.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     seeds = range(chosen.seed, chosen.seed + chosen.runs)
-    return 1 if asyncio.run(play(seeds, count=chosen.brokers)) else 0
+    return 1 if asyncio.run(play(seeds, nodes=chosen.brokers)) else 0
 
 
 if __name__ == "__main__":

@@ -12,12 +12,16 @@ from aiokafka import ConsumerRecord
 from consumers import publisher
 from consumers.local_kafka import topics
 from consumers.settings import Settings
-from ledger.errors import StaleEpoch, WrongPosition
+from ledger.errors import LogUnavailable, StaleEpoch, WrongPosition
+from ledger.events.codec import accept
 from ledger.facts.decision import from_record
-from ledger.log import decisions, fleets, leases, lines, outbox
+from ledger.log import database, decisions, fleets, leases, lines, outbox, quarantine
 from ledger.log.database import connect
 from ledger.log.decisions import StoredDecision
-from ledger.units import DecisionNumber, FleetName, Position
+from ledger.log.intake import Intake
+from ledger.log.messages import Coordinates, Headers, Message
+from ledger.log.quarantine import SetAside
+from ledger.units import LEDGER_FLEET, DecisionNumber, FleetName, Position
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import Stream, until
@@ -61,10 +65,24 @@ async def published(database_url: str) -> int:
         await connection.close()
 
 
+async def until_handed_on(database_url: str, name: FleetName, next_: int) -> None:
+    connection = await connect(database_url, "ledger_publisher")
+
+    async def reached() -> bool:
+        fleet = await fleets.find(connection, name)
+        return fleet is not None and await outbox.next_number(connection, fleet) == next_
+
+    try:
+        await until(reached)
+    finally:
+        await connection.close()
+
+
 @pytest.fixture
 async def stream(kafka: Kafka) -> Stream:
     made = await Stream.create(kafka.bootstrap, partitions=3)
-    await topics.create_topic(kafka.bootstrap, made.topic("decisions"), partitions=3)
+    for name in ("decisions", "deadletter"):
+        await topics.create_topic(kafka.bootstrap, made.topic(name), partitions=3)
     return made
 
 
@@ -164,3 +182,115 @@ async def test_a_record_too_large_for_a_topic_is_announced(database_url: str) ->
 
     assert event["data"] == {"address": "test/1/0", "bytes": len(large.record)}
     assert event["digest"] == "01" * 32
+
+
+def refused(offset: int, key: bytes | None, value: bytes | None, headers: Headers = ()) -> Message:
+    verdict = accept(value, headers=headers, families=lines.FAMILIES, fleet=None)
+    return Message(Coordinates("kafka", "cluster", 0, offset), verdict, key, value, headers)
+
+
+async def set_aside(database_url: str, *messages: Message) -> None:
+    connection = await connect(database_url, "ledger_writer")
+    taken = await Intake(connection, create_fleets=False).take(messages)
+    assert taken.quarantined == len(messages)
+    await connection.close()
+
+
+async def test_what_was_refused_goes_out_as_it_was_received(
+    database_url: str, stream: Stream
+) -> None:
+    own: Headers = (("trace", b"7"), ("empty", None))
+    await set_aside(
+        database_url,
+        refused(4, b"alpha", b"\xff{", own),
+        refused(5, None, b"second"),
+        refused(6, b"alpha", None),
+        refused(7, None, None),
+    )
+
+    async with publishing(stream.settings(), database_url):
+        await until_handed_on(database_url, LEDGER_FLEET, 4)
+        await set_aside(database_url, refused(8, b"later", b"third"))
+        await until_handed_on(database_url, LEDGER_FLEET, 5)
+
+    records = {
+        dict(record.headers)["ledger-address"]: record
+        for record in await stream.records("deadletter")
+    }
+    assert {place: (record.key, record.value) for place, record in records.items()} == {
+        b"cluster/0@4": (b"alpha", b"\xff{"),
+        b"cluster/0@5": (None, b"second"),
+        b"cluster/0@6": (b"alpha", None),
+        b"cluster/0@7": (None, b""),
+        b"cluster/0@8": (b"later", b"third"),
+    }
+    first = records[b"cluster/0@4"].headers
+    assert first[:2] == own
+    assert [name for name, _ in first[2:]] == ["ledger-reason", "ledger-address", "ledger-detail"]
+    connection = await connect(database_url, "ledger_publisher")
+    (row, *_) = await quarantine.page(connection, first=Position(0))
+    await connection.close()
+    assert dict(first)["ledger-reason"] == row.reason.encode()
+    assert dict(first)["ledger-detail"] == row.detail.encode()
+
+
+async def test_a_page_of_refused_messages_is_bounded_by_bytes_and_number(database_url: str) -> None:
+    await set_aside(database_url, *(refused(n, None, b"x" * 1000) for n in range(7)))
+    connection = await connect(database_url, "ledger_publisher")
+
+    async def positions(first: int, **limits: int) -> list[int]:
+        page = await quarantine.page(connection, first=Position(first), **limits)
+        return [row.position for row in page]
+
+    assert await positions(0) == list(range(7))
+    assert await positions(2, limit=3) == [2, 3, 4]
+    assert await positions(2, bytes_=2500) == [2, 3]
+    assert await positions(2, bytes_=1) == [2]
+    assert await positions(7) == []
+    await connection.close()
+
+
+def test_a_refused_message_too_large_for_a_topic_is_announced() -> None:
+    found = SetAside(
+        Position(0), "file@1", "too_large", "why", None, b"k", b"x" * publisher.LARGEST_LETTER, ()
+    )
+
+    sent = publisher.letter(found)
+
+    assert (sent.key, sent.value) == (None, b"")
+    assert dict(sent.headers) == {
+        "ledger-reason": b"too_large",
+        "ledger-address": b"file@1",
+        "ledger-detail": b"why",
+        "ledger-bytes": str(publisher.LARGEST_LETTER + 1).encode(),
+    }
+
+
+def test_a_page_of_decisions_is_bounded_by_bytes() -> None:
+    record = b"x" * (publisher.PAGE_BYTES // 2)
+    page = [StoredDecision(DecisionNumber(n), Position(n), record, b"") for n in range(3)]
+    alone = StoredDecision(DecisionNumber(0), Position(0), record * 3, b"")
+
+    assert publisher.within(page) == page[:2]
+    assert publisher.within([alone, *page]) == [alone]
+    assert publisher.within([]) == []
+
+
+async def test_a_second_connection_that_fails_leaves_no_first_one_open(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[database.Connection] = []
+
+    async def connect_once(url: str, role: database.Role | None) -> database.Connection:
+        if opened:
+            stop.set()
+            raise LogUnavailable("no more connections")
+        opened.append(await connect(url, role))
+        return opened[0]
+
+    stop = asyncio.Event()
+    monkeypatch.setattr(database, "connect", connect_once)
+
+    await publisher.run(Settings(), database_url, holder="tests", stop=stop)
+
+    assert opened[0].is_closed()

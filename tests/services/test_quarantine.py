@@ -29,10 +29,10 @@ async def waiting(writer: asyncpg.Connection) -> Position:
 
 
 async def release(
-    writer: asyncpg.Connection, position: Position, **how: bytes
+    writer: asyncpg.Connection, position: Position, *, corrected: bytes | None = None
 ) -> quarantine.Released:
     return await quarantine.release(
-        writer, position, families=lines.FAMILIES, by="tests", why="tests", **how
+        writer, position, families=lines.FAMILIES, by="tests", why="tests", corrected=corrected
     )
 
 

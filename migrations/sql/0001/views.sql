@@ -199,7 +199,7 @@ SELECT f.name AS fleet,
        d.result ->> 'wanted' AS kind_wanted,
        d.subject,
        d.result ->> 'reason' AS reason,
-       d.reasons AS detail
+       d.reasons -> 'detail' AS detail
   FROM ledger.decisions d
   JOIN ledger.fleets f ON f.number = d.fleet
  WHERE d.kind = 'refusal'
