@@ -298,7 +298,6 @@ class Run:
         self.report = Report(seed)
         self._url = ""
         self._consumers: list[ForkServerProcess] = []
-        self._frozen: list[ForkServerProcess] = []
         self._acknowledged: dict[Place, Sent] = {}
         self._nursery = multiprocessing.get_context("forkserver")
         self._nursery.set_forkserver_preload(["consumers.__main__"])
