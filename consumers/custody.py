@@ -90,7 +90,7 @@ class Custody:
     held: bool = False
     """Waiting until the fleets it feeds are decided further."""
     seeks: int = 0
-    """How often it was told where to read; what was asked for before the last time is void."""
+    """Which telling where to read was its last; what was asked for before that is void."""
     failures: int = 0
     """How often its next record could not be read."""
     fleets: set[FleetName] = field(default_factory=set)

@@ -228,6 +228,7 @@ class _Feed:
         self._unadopted: dict[TopicPartition, float] = {}
         self._fetching: asyncio.Task[Any] | None = None
         self._asked: dict[TopicPartition, int] = {}
+        self._seeks = 0
         self._careful = 0
         self._committing: asyncio.Task[None] | None = None
         self._uncommitted: dict[TopicPartition, Offset] = {}
@@ -610,7 +611,10 @@ class _Feed:
     def _seek(self, custody: Custody, offset: Offset) -> None:
         """Say what is read next; what was asked for before is void."""
         custody.wanted = offset
-        custody.seeks += 1
+        # Counted over all partitions and never anew: a request outlives the custody it was made
+        # under, and its answer must not pass for an answer to the next one's.
+        self._seeks += 1
+        custody.seeks = self._seeks
         self._tell(self._client.seek, custody.at, offset)
 
     def _seek_all(self) -> None:
