@@ -33,6 +33,11 @@ FETCH_BYTES: Final = 4 * 1024 * 1024
 FETCH_BYTES_ALTOGETHER: Final = 16 * 1024 * 1024
 """What a broker hands over at a time; with what is in work it bounds a consumer's memory."""
 
+FETCH_WAIT_MS: Final = 50
+"""How long a broker may wait for something to come. aiokafka asks a broker one thing at a time, and
+while it has records of a partition in hand it asks for the others alone: a partition that is just
+used up waits until the broker has stopped waiting for those that are quiet."""
+
 METADATA_MS: Final = 15_000
 """How long a new topic or partition may stay unnoticed."""
 
@@ -90,6 +95,7 @@ def group_consumer(settings: Settings) -> AIOKafkaConsumer:
         isolation_level="read_committed",
         max_partition_fetch_bytes=FETCH_BYTES,
         fetch_max_bytes=FETCH_BYTES_ALTOGETHER,
+        fetch_max_wait_ms=FETCH_WAIT_MS,
         session_timeout_ms=settings.kafka_session_ms,
         heartbeat_interval_ms=settings.kafka_session_ms // 4,
     )

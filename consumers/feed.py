@@ -27,6 +27,7 @@ past the old place within those seconds is not noticed.
 import asyncio
 import os
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,7 +35,6 @@ from typing import Any, Final, assert_never
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.errors import (
     CorruptRecordException,
     IllegalStateError,
@@ -44,8 +44,11 @@ from aiokafka.errors import (
 )
 
 from consumers import clients, subscription
+from consumers.assignment import Assignment
+from consumers.crowd import Crowd
 from consumers.custody import Custody, GoOn, Proof, Prove, Refuse, beginning, disproved, proof_of
 from consumers.judging import judge
+from consumers.patience import Patience
 from consumers.settings import Settings
 from consumers.topic import Topic
 from consumers.totals import Totals
@@ -54,8 +57,8 @@ from ledger.log.door import Door
 from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Taken
 from ledger.log.messages import Message
-from ledger.log.receipts import HaltReason, PartitionMoved, Receipt
-from ledger.units import FleetName, Offset
+from ledger.log.receipts import Adopted, HaltReason, PartitionMoved, Receipt
+from ledger.units import Offset
 
 log = structlog.get_logger()
 
@@ -81,8 +84,8 @@ LOOKUP_SECONDS: Final = 5.0
 """How long Kafka may take to say where partitions begin and end; then the others have their turn."""
 
 DOUBT_SECONDS: Final = 1.0
-"""Before a partition is halted, Kafka is asked once more: a broker that has just become leader may
-not know yet how far its partition reaches."""
+"""Before a partition is halted for where it begins or ends, Kafka is asked once more after that: a
+broker that has just become leader may not know yet how far its partition reaches."""
 
 COMMIT_SECONDS: Final = 5.0
 """How often Kafka is told how far we are. It is of use to those who watch the lag, not to us."""
@@ -90,8 +93,8 @@ COMMIT_SECONDS: Final = 5.0
 CAREFUL_TURNS: Final = 40
 """How many times each partition is asked alone after a record could not be read."""
 
-LONGEST_PATIENCE: Final = 2.0
-"""Seconds between two attempts, at most."""
+CAREFUL_MS: Final = 20
+"""How long each of them is waited for then."""
 
 _NOWHERE: Final = TopicPartition("", 0)
 """Asked for where nothing may be read: an empty list would ask for everything."""
@@ -99,25 +102,6 @@ _NOWHERE: Final = TopicPartition("", 0)
 
 class _ClientStuckError(Exception):
     """The client makes no progress although there is something to read."""
-
-
-class Patience:
-    """How long to wait before the next attempt: longer each time, short again after a success."""
-
-    def __init__(self, *, first: float = 0.05, longest: float = LONGEST_PATIENCE) -> None:
-        self._first, self._longest = first, longest
-        self._next = first
-
-    async def wait(self, stop: asyncio.Event) -> None:
-        """Wait, unless ``stop`` is set meanwhile."""
-        seconds, self._next = self._next, min(self._next * 2, self._longest)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await stop.wait()
-
-    def reset(self) -> None:
-        """It worked."""
-        self._next = self._first
 
 
 async def run(
@@ -133,58 +117,22 @@ async def run(
     if topics is None:
         topics = subscription.topics(settings.kafka_topic_prefix)
     totals = Totals() if totals is None else totals
-    patience = Patience()
-    feed = _Feed(settings, database_url, {t.name: t for t in topics}, stop, totals, on_batch)
-    stuck_after: int | None = None
+    by_name = {topic.name: topic for topic in topics}
     with seldom_collected():
+        feed = _Feed(settings, database_url, by_name, stop, totals, on_batch)
         try:
-            while not stop.is_set():
-                client = clients.group_consumer(settings)
-                before = feed.heard
-                try:
-                    async with clients.running(client):
-                        await feed.consume(client)
-                except _ClientStuckError as error:
-                    totals.stalled += 1
-                    log.warning("client stuck", error=str(error))
-                    if stuck_after == feed.heard:
-                        raise KafkaUnavailable(f"replaced in vain: {error}") from error
-                    stuck_after = feed.heard
-                except KafkaUnavailable as error:
-                    totals.kafka_lost += 1
-                    log.warning("kafka unavailable", error=str(error))
-                    if feed.heard > before:
-                        patience.reset()
-                    await patience.wait(stop)
+            await feed.run()
         finally:
             await feed.close()
     return totals
 
 
-class _Assignment(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is untyped
-    """Notes what the group assigns. Whoever reads the notes acts on them; a callback cannot fail."""
-
-    def __init__(self, client: AIOKafkaConsumer) -> None:
-        self._client = client
-        self.generation = 0
-        self.partitions: frozenset[TopicPartition] = frozenset()
-
-    def on_partitions_revoked(self, _revoked: object) -> None:
-        self.generation += 1
-        self.partitions = frozenset()
-
-    def on_partitions_assigned(self, assigned: frozenset[TopicPartition]) -> None:
-        self.generation += 1
-        self.partitions = frozenset(assigned)
-        self._client.pause(*assigned)
-
-
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Judged records of one partition, ready for the log."""
+    """Records of one partition on their way into the log."""
 
     custody: Custody
-    messages: list[Message]
+    judging: asyncio.Task[list[Message]]
     last: Proof
     timestamp: int
     after: Offset | None
@@ -213,19 +161,20 @@ class _Feed:
         self._loop = asyncio.get_running_loop()
         self._quiet = min(QUIET_SECONDS, settings.kafka_stall_seconds / 4)
         self._patience = Patience()
-        self.heard = 0
+        self._heard = 0
         """Records that Kafka gave us, proofs included."""
 
         self._door: Door | None = None
+        self._judging: deque[_Batch] = deque()
         self._writing: tuple[_Batch, asyncio.Task[Taken]] | None = None
-        self._decided: dict[FleetName, int] = {}
-        self._crowded: set[FleetName] = set()
+        self._crowd = Crowd(settings.undecided_limit)
 
         self._client: AIOKafkaConsumer = None
-        self._assignment: _Assignment = _Assignment(None)
+        self._assignment: Assignment = Assignment(None)
         self._generation = 0
         self._custody: dict[TopicPartition, Custody] = {}
         self._unadopted: dict[TopicPartition, float] = {}
+        self._doubted: set[TopicPartition] = set()
         self._fetching: asyncio.Task[Any] | None = None
         self._asked: dict[TopicPartition, int] = {}
         self._seeks = 0
@@ -234,10 +183,33 @@ class _Feed:
         self._uncommitted: dict[TopicPartition, Offset] = {}
         self._due: dict[str, float] = {}
 
-    async def consume(self, client: AIOKafkaConsumer) -> None:
+    async def run(self) -> None:
+        """Read until told to stop, with one client after the other if need be."""
+        patience = Patience()
+        stuck_after: int | None = None
+        while not self._stop.is_set():
+            client = clients.group_consumer(self._settings)
+            before = self._heard
+            try:
+                async with clients.running(client):
+                    await self._consume(client)
+            except _ClientStuckError as error:
+                self._totals.stalled += 1
+                log.warning("client stuck", error=str(error))
+                if stuck_after == self._heard:
+                    raise KafkaUnavailable(f"replaced in vain: {error}") from error
+                stuck_after = self._heard
+            except KafkaUnavailable as error:
+                self._totals.kafka_lost += 1
+                log.warning("kafka unavailable", error=str(error))
+                if self._heard > before:
+                    patience.reset()
+                await patience.wait(self._stop)
+
+    async def _consume(self, client: AIOKafkaConsumer) -> None:
         """Read with this client until told to stop, or until it is of no use any more."""
         self._client = client
-        self._assignment = _Assignment(client)
+        self._assignment = Assignment(client)
         self._generation = 0
         client.subscribe(list(self._topics), listener=self._assignment)
         stopped = asyncio.create_task(self._stop.wait())
@@ -265,25 +237,35 @@ class _Feed:
             self._reassign()
         await self._adopt()
         await self._look_around()
-        for at, records in (await self._fetched(stopped)).items():
-            custody = self._custody.get(at)
-            if custody is None or not records:
-                continue
-            if self._asked[at] != custody.seeks:
-                # Who told it meanwhile where to read cannot know whether these were read before.
-                self._seek(custody, custody.wanted)
-                continue
-            batch = await self._judged(custody, records)
-            if batch is None:
-                continue
+        if not self._judging:
+            self._ask()
+        await self._something(stopped)
+        if self._writing is not None and self._writing[1].done():
             await self._settle()
-            if self._custody.get(at) is custody and custody.state == "reading":
-                self._hand_in(batch)
+        if self._fetching is not None and self._fetching.done():
+            for at, records in (await self._fetched()).items():
+                await self._receive(at, records)
+        if self._writing is None and self._judging and self._judging[0].judging.done():
+            self._hand_in(self._judging.popleft())
+
+    async def _something(self, stopped: asyncio.Task[Any]) -> None:
+        """Wait until there is something to do."""
+        waiting: set[asyncio.Task[Any]] = {stopped}
+        if self._fetching is not None:
+            # During a rebalance it waits for its end, however long that takes.
+            waiting.add(self._fetching)
+        if self._writing is not None:
+            waiting.add(self._writing[1])
+        elif self._judging:
+            waiting.add(self._judging[0].judging)
+        await asyncio.wait(waiting, timeout=TURN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def _reassign(self) -> None:
         """Forget what was ours, and note what is."""
         self._generation = self._assignment.generation
         self._custody.clear()
+        self._doubted.clear()
+        self._drop_judging()
         self._unadopted = dict.fromkeys(self._assignment.partitions, 0.0)
         if self._unadopted:
             log.info("assigned", partitions=sorted(f"{t}/{p}" for t, p in self._unadopted))
@@ -295,44 +277,53 @@ class _Feed:
         if not due:
             return
         door = await self._ready_door()
-        for topic in sorted({at.topic for at in due}):
-            partitions = [at for at in due if at.topic == topic]
-            found = {at: await door.adopt(*at) for at in partitions}
-            ends = await self._ends(partitions)
-            for at, adopted in found.items():
-                if self._generation != self._assignment.generation:
-                    return
-                if ends is None:
-                    self._unadopted[at] = self._loop.time() + DOUBT_SECONDS
-                    continue
-                self._totals.adopted += 1
-                custody = Custody(
-                    at=at,
-                    topic=self._topics[at.topic],
-                    claim=adopted.claim,
-                    taken_to=None if adopted.receipt is None else adopted.receipt.next,
-                    proof=None,
-                    wanted=Offset(0),
-                    state="halted",
-                    gulp=self._settings.kafka_batch,
-                    heard=self._loop.time(),
-                )
-                self._custody[at] = custody
-                del self._unadopted[at]
-                if adopted.halt is not None:
-                    custody.look_again = self._loop.time() + HALTED_SECONDS
-                    log.warning(
-                        "halted",
-                        topic=at.topic,
-                        partition=at.partition,
-                        reason=adopted.halt.reason,
-                        detail=adopted.halt.detail,
-                    )
-                    continue
-                try:
-                    await self._begin(door, custody, adopted.receipt, ends[at])
-                except StaleEpoch as error:
-                    self._fenced(custody, error)
+        found = {at: await door.adopt(*at) for at in due}
+        # Asked by topic, so that one that is not there keeps nobody else waiting.
+        parts = [[at for at in due if at.topic == topic] for topic in {at.topic for at in due}]
+        ends = dict(
+            item
+            for known in await asyncio.gather(*(self._ends(part) for part in parts))
+            for item in known.items()
+        )
+        for at, adopted in found.items():
+            if self._generation != self._assignment.generation:
+                return
+            if at in ends:
+                await self._take_into_custody(door, at, adopted, ends[at])
+            else:
+                self._unadopted[at] = self._loop.time() + DOUBT_SECONDS
+
+    async def _take_into_custody(
+        self, door: Door, at: TopicPartition, adopted: Adopted, ends: tuple[Offset, Offset]
+    ) -> None:
+        self._totals.adopted += 1
+        custody = Custody(
+            at=at,
+            topic=self._topics[at.topic],
+            claim=adopted.claim,
+            taken_to=None if adopted.receipt is None else adopted.receipt.next,
+            proof=None,
+            wanted=Offset(0),
+            state="halted",
+            gulp=self._settings.kafka_batch,
+            heard=self._loop.time(),
+        )
+        self._custody[at] = custody
+        del self._unadopted[at]
+        if adopted.halt is not None:
+            custody.look_again = self._loop.time() + HALTED_SECONDS
+            log.warning(
+                "halted",
+                topic=at.topic,
+                partition=at.partition,
+                reason=adopted.halt.reason,
+                detail=adopted.halt.detail,
+            )
+            return
+        try:
+            await self._begin(door, custody, adopted.receipt, ends)
+        except StaleEpoch as error:
+            self._fenced(custody, error)
 
     async def _begin(
         self,
@@ -344,11 +335,11 @@ class _Feed:
         """Compare what the log took with what Kafka has, and go on, prove or halt."""
         at = custody.at
         begins = beginning(receipt, first=ends[0], end=ends[1])
-        if isinstance(begins, Refuse):
-            await asyncio.sleep(DOUBT_SECONDS)
-            again = await self._ends([at])
-            if again is not None:
-                begins = beginning(receipt, first=again[at][0], end=again[at][1])
+        if isinstance(begins, Refuse) and at not in self._doubted:
+            self._doubted.add(at)
+            self._release(at, after=DOUBT_SECONDS)
+            return
+        self._doubted.discard(at)
         match begins:
             case Refuse(reason, detail):
                 await self._halt(door, custody, reason, detail)
@@ -377,38 +368,33 @@ class _Feed:
 
     async def _ends(
         self, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, tuple[Offset, Offset]] | None:
-        """Where partitions of one topic begin and end; None where Kafka does not say just now."""
+    ) -> dict[TopicPartition, tuple[Offset, Offset]]:
+        """Where partitions of one topic begin and end; nothing where Kafka does not say just now."""
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 first = await self._client.beginning_offsets(partitions)
                 end = await self._client.end_offsets(partitions)
         except (KafkaError, TimeoutError) as error:
             log.warning("offsets unknown", topic=partitions[0].topic, error=repr(error))
-            return None
+            return {}
         return {at: (first[at], end[at]) for at in partitions}
 
-    async def _fetched(
-        self, stopped: asyncio.Task[Any]
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Records, if there are any before something else is due."""
+    def _ask(self) -> None:
+        """Ask Kafka for records, if nobody has."""
         if self._fetching is None:
             asked, gulp = self._whom_to_ask()
             self._asked = {custody.at: custody.seeks for custody in asked}
             self._fetching = asyncio.create_task(
                 self._client.getmany(
-                    *(self._asked or [_NOWHERE]), timeout_ms=POLL_MS, max_records=gulp
+                    *(self._asked or [_NOWHERE]),
+                    timeout_ms=CAREFUL_MS if self._careful else POLL_MS,
+                    max_records=gulp,
                 )
             )
-        # During a rebalance the request waits for its end, however long that takes.
-        waiting: set[asyncio.Task[Any]] = {self._fetching, stopped}
-        if self._writing is not None:
-            waiting.add(self._writing[1])
-        await asyncio.wait(waiting, timeout=TURN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if self._writing is not None and self._writing[1].done():
-            await self._settle()
-        if not self._fetching.done():
-            return {}
+
+    async def _fetched(self) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """The records that were asked for."""
+        assert self._fetching is not None
         fetching, self._fetching = self._fetching, None
         try:
             with clients.denials_named():
@@ -463,14 +449,23 @@ class _Feed:
         # Once may have been the network; the same three times is the record.
         if custody.failures < 3:
             return
+        # What was read before it goes in first: where it goes on is said by an offset.
+        await self._hand_in_all()
         door = await self._ready_door()
         await self._halt(
             door, custody, "unreadable_record", f"nothing can be read at {custody.wanted}: {error}"
         )
 
-    async def _judged(self, custody: Custody, records: list[ConsumerRecord]) -> _Batch | None:
-        """A batch for the log; None where the records were only the proof, or no proof at all."""
-        self.heard += len(records)
+    async def _receive(self, at: TopicPartition, records: list[ConsumerRecord]) -> None:
+        """Have records judged, after they have shown that the partition is still the same."""
+        custody = self._custody.get(at)
+        if custody is None or not records:
+            return
+        if self._asked[at] != custody.seeks:
+            # Who told it meanwhile where to read cannot know whether these were read before.
+            self._seek(custody, custody.wanted)
+            return
+        self._heard += len(records)
         custody.heard, custody.failures = self._loop.time(), 0
         last = records[-1]
         custody.wanted = Offset(last.offset + 1)
@@ -481,26 +476,42 @@ class _Feed:
                 await self._halt(
                     await self._ready_door(), custody, "topic_recreated", contradiction
                 )
-                return None
+                return
             self._totals.proven += 1
             custody.state = "reading"
             records = records[1:]
-        if not records:
-            return None
-        messages = await judge(custody.topic, custody.at.partition, records)
-        after, custody.taken_to = custody.taken_to, custody.wanted
-        return _Batch(custody, messages, proof_of(last), last.timestamp, after, custody.wanted)
+        if records:
+            judging = asyncio.create_task(judge(custody.topic, at.partition, records))
+            after, custody.taken_to = custody.taken_to, custody.wanted
+            self._judging.append(
+                _Batch(custody, judging, proof_of(last), last.timestamp, after, custody.wanted)
+            )
 
     def _hand_in(self, batch: _Batch) -> None:
-        """Let Postgres work on a batch while we go on."""
+        """Let Postgres work on a batch while we go on; what is not ours any more is forgotten."""
+        custody = batch.custody
+        if self._custody.get(custody.at) is not custody or custody.state != "reading":
+            return
         assert self._door is not None
         assert self._writing is None
-        task = asyncio.create_task(
-            self._door.take(
-                batch.messages, batch.custody.claim, timestamp=batch.timestamp, after=batch.after
-            )
+        messages = batch.judging.result()
+        taking = self._door.take(
+            messages, custody.claim, timestamp=batch.timestamp, after=batch.after
         )
-        self._writing = (batch, task)
+        self._writing = (batch, asyncio.create_task(taking))
+
+    async def _hand_in_all(self) -> None:
+        """Let everything go in that has been read."""
+        while self._judging:
+            await asyncio.wait([self._judging[0].judging])
+            await self._settle()
+            self._hand_in(self._judging.popleft())
+
+    def _drop_judging(self) -> None:
+        """Forget what is being judged."""
+        for batch in self._judging:
+            batch.judging.cancel()
+        self._judging.clear()
 
     async def _settle(self) -> None:
         """Wait for the batch in work, and account for it."""
@@ -524,7 +535,7 @@ class _Feed:
             return
         self._patience.reset()
         custody.proof = batch.last
-        self._totals.count(taken, len(batch.messages))
+        self._totals.count(taken, len(batch.judging.result()))
         log.debug(
             "taken",
             topic=custody.at.topic,
@@ -538,7 +549,10 @@ class _Feed:
         self._uncommitted[custody.at] = batch.next
         if self._on_batch is not None:
             self._on_batch(taken)
-        await self._hold_back(custody, taken)
+        custody.fleets |= taken.sizes.keys()
+        assert self._door is not None
+        await self._crowd.grew(self._door, taken.sizes)
+        self._hold_back()
 
     async def _ready_door(self) -> Door:
         """The way into the log, with nothing in work on it."""
@@ -564,8 +578,8 @@ class _Feed:
         for custody in self._custody.values():
             self._tell(self._client.pause, custody.at)
         self._custody.clear()
-        self._crowded.clear()
-        self._decided.clear()
+        self._drop_judging()
+        self._crowd.forget()
         await self._patience.wait(self._stop)
 
     async def _lose_client(self) -> None:
@@ -577,6 +591,7 @@ class _Feed:
                 task.cancel()
                 await asyncio.wait([task])
         self._fetching = self._committing = None
+        self._drop_judging()
         self._custody.clear()
         self._unadopted.clear()
         self._uncommitted.clear()
@@ -664,33 +679,17 @@ class _Feed:
                     log.info("resumed", topic=custody.at.topic, partition=custody.at.partition)
                     self._release(custody.at, after=0)
 
-    async def _hold_back(self, custody: Custody, taken: Taken) -> None:
-        """Let partitions wait that feed a fleet whose decider is too far behind."""
-        custody.fleets |= taken.sizes.keys()
-        limit = self._settings.undecided_limit
-        if not limit:
-            return
-        # What is known of the deciders is old, and they never go back: a tail is at most that long.
-        long = [f for f, size in taken.sizes.items() if size - self._decided.get(f, 0) > limit]
-        if long and self._door is not None:
-            tails = await self._door.undecided(long)
-            for fleet, tail in tails.items():
-                self._decided[fleet] = taken.sizes[fleet] - tail
-                if tail > limit:
-                    self._crowded.add(fleet)
-        self._spread_out()
-
     async def _let_go_on(self) -> None:
         """Let partitions go on whose fleets are decided far enough."""
-        if self._crowded and self._is_due("tails", 2 * TURN_SECONDS):
-            tails = await (await self._ready_door()).undecided(self._crowded)
-            enough = self._settings.undecided_limit // 2
-            self._crowded = {fleet for fleet, tail in tails.items() if tail >= max(enough, 1)}
-            self._spread_out()
+        if self._crowd and self._is_due("crowd", 2 * TURN_SECONDS):
+            await self._crowd.look(await self._ready_door())
+            self._hold_back()
 
-    def _spread_out(self) -> None:
+    def _hold_back(self) -> None:
+        """Let partitions wait that feed a crowded fleet, and the others go on."""
         for custody in self._custody.values():
-            held = not custody.fleets.isdisjoint(self._crowded)
+            crowded = self._crowd.among(custody.fleets)
+            held = bool(crowded)
             if held != custody.held:
                 custody.held, custody.heard = held, self._loop.time()
                 self._totals.held += held
@@ -699,11 +698,13 @@ class _Feed:
                     "held" if held else "going on",
                     topic=custody.at.topic,
                     partition=custody.at.partition,
-                    fleets=sorted(custody.fleets & self._crowded),
+                    fleets=sorted(crowded),
                 )
 
     def _ask_the_quiet(self) -> None:
         """Let partitions that have been quiet show their last record again."""
+        if self._judging or self._writing is not None:
+            return
         oldest = self._loop.time() - self._quiet
         for custody in self._custody.values():
             if (

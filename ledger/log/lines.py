@@ -18,10 +18,11 @@ from typing import Final
 
 import asyncpg
 
+from ledger.events.codec import accept_line
 from ledger.events.contract import Family
 from ledger.log.fleets import Clock
+from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Intake, Taken
-from ledger.log.judges import Judges
 from ledger.log.messages import Coordinates, Message
 from ledger.units import FleetName
 
@@ -32,9 +33,9 @@ BATCH: Final = 1000
 """Lines a transaction: a fleet's lock is held for some hundredths of a second, and the wait for the
 disk is hidden behind judging the next ones. Larger ones would gain nothing."""
 
-AHEAD: Final = 2
-"""Batches that a second process may be given to judge while one is written."""
-
+SLICE: Final = 32
+"""Lines judged between two turns of the event loop: under a millisecond, so that the batch before,
+which is being written meanwhile, waits little for each of its some thirty turns."""
 
 PATIENCE_SECONDS: Final = 0.2
 """How long a batch waits for lines that have not arrived: a person does not notice, and a producer
@@ -155,23 +156,13 @@ async def ingest(
     def over() -> bool:
         return source.ended or (stop is not None and stop.is_set())
 
-    judging: deque[asyncio.Task[list[Message]]] = deque()
     writing: asyncio.Task[Taken] | None = None
-    async with Judges(FAMILIES) as judges:
+    with seldom_collected():
         try:
-            while judging or not over():
-                while not over() and len(judging) < (AHEAD if judges.has_company else 1):
-                    found = await source.take(batch)
-                    if not found:
-                        break
-                    part = [
-                        (number, line.rstrip(b"\r\n"))
-                        for number, line in enumerate(found, first_line)
-                        if not line.isspace()
-                    ]
-                    first_line += len(found)
-                    judging.append(asyncio.create_task(_messages(judges, part, fleet)))
-                messages = await judging.popleft() if judging else []
+            while not over():
+                found = await source.take(batch)
+                messages = await _judged(found, first_line, fleet)
+                first_line += len(found)
                 if writing is not None:
                     count(await writing)
                     writing = None
@@ -180,16 +171,20 @@ async def ingest(
             if writing is not None:
                 count(await writing)
         finally:
-            for unfinished in (*judging, *([] if writing is None else [writing])):
-                unfinished.cancel()
+            if writing is not None:
+                writing.cancel()
     return total
 
 
-async def _messages(
-    judges: Judges, part: list[tuple[int, bytes]], fleet: FleetName | None
-) -> list[Message]:
-    verdicts = await judges.verdicts([(value, None, fleet) for _, value in part])
-    return [
-        Message(Coordinates("file", None, None, number), verdict, None, value)
-        for (number, value), verdict in zip(part, verdicts, strict=True)
-    ]
+async def _judged(found: list[bytes], first_line: int, fleet: FleetName | None) -> list[Message]:
+    """What the contract says of each line; empty ones say nothing."""
+    messages: list[Message] = []
+    for start in range(0, len(found), SLICE):
+        for number, line in enumerate(found[start : start + SLICE], first_line + start):
+            if line.isspace():
+                continue
+            value = line.rstrip(b"\r\n")
+            verdict = accept_line(value, families=FAMILIES, fleet=fleet)
+            messages.append(Message(Coordinates("file", None, None, number), verdict, None, value))
+        await asyncio.sleep(0)
+    return messages

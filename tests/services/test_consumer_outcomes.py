@@ -6,6 +6,7 @@ Each test is one row: what the log had taken, what Kafka then held, and what bec
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import orjson
 import pytest
@@ -19,7 +20,7 @@ from consumers.judging import judge
 from consumers.local_kafka import topics
 from ledger.errors import StaleEpoch
 from ledger.log.door import Door
-from ledger.log.messages import Message
+from ledger.log.messages import Message, read_headers
 from ledger.units import Offset
 from tests.feeding import FLEET, Log, Stream, fed, feeding, looking, node, nodes
 from tests.kafka import Kafka
@@ -283,6 +284,84 @@ async def test_a_partition_nobody_ever_read_begins_at_its_beginning_and_that_is_
     # Each partition of each topic, and each once however often it is taken over.
     await fed(stream, database_url, 0)
     assert len(await log.incidents()) == 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("reason", "family", "key", "changed"),
+    [
+        ("wrong_topic", "quota", b"alpha", {}),
+        ("wrong_topic", "control", b"alpha", {}),
+        ("reserved_type", "cluster", b"alpha", {"type": "ledger.time.time.passed.v1"}),
+        (
+            "reserved_type",
+            "control",
+            b"alpha",
+            {"type": "ledger.workload.admission.requested.v1"},
+        ),
+        ("wrong_fleet", "cluster", b"beta", {}),
+        ("wrong_fleet", "cluster", b"_ledger", {"fleet": "_ledger"}),
+        ("wrong_fleet", "cluster", b"\xff\xfe", {}),
+        ("missing_attribute", "cluster", None, {"fleet": None}),
+        ("unknown_type", "cluster", b"alpha", {"type": "ledger.cluster.comet.seen.v1"}),
+        ("invalid_attribute", "cluster", b"alpha", {"subject": "east/n\x001"}),
+    ],
+)
+async def test_what_may_not_stand_is_quarantined_by_name(
+    stream: Stream,
+    database_url: str,
+    log: Log,
+    reason: str,
+    family: str,
+    key: bytes | None,
+    changed: dict[str, Any],
+) -> None:
+    value = orjson.dumps(node(1) | changed)
+    await stream.send([value], family=family, key=key)
+
+    totals = await fed(stream, database_url, 1)
+
+    assert (totals.appended, totals.quarantined) == (0, 1)
+    assert await log.rows("SELECT reason, value, key FROM ledger.quarantine") == [
+        (reason, value, key)
+    ]
+    assert await log.receipts(stream.topic(family)) == [(0, 1, 0, 0, 1)]
+
+
+async def test_an_unknown_fleet_is_quarantined_where_fleets_are_opened_by_people(
+    stream: Stream, database_url: str, log: Log
+) -> None:
+    await stream.send(nodes(0, 2))
+
+    totals = await fed(stream, database_url, 2, fleet_create="never")
+
+    assert (totals.appended, totals.quarantined) == (0, 2)
+    assert await log.rows("SELECT DISTINCT reason, fleet FROM ledger.quarantine") == [
+        ("unknown_fleet", FLEET)
+    ]
+
+
+async def test_without_a_key_the_fleet_an_event_names_is_its_fleet(
+    stream: Stream, database_url: str, log: Log
+) -> None:
+    await stream.send(nodes(0, 2), key=None)
+
+    totals = await fed(stream, database_url, 2)
+
+    assert totals.appended == 2
+    assert await log.size() == 2
+
+
+async def test_a_header_without_a_value_is_kept_as_that(
+    stream: Stream, database_url: str, log: Log
+) -> None:
+    nothing: Any = None
+    await stream.send([b"?"], headers=[("trace", nothing), ("empty", b"")])
+
+    totals = await fed(stream, database_url, 1)
+
+    assert totals.quarantined == 1
+    ((headers,),) = await log.rows("SELECT headers FROM ledger.quarantine")
+    assert read_headers(headers) == (("trace", None), ("empty", b""))
 
 
 async def _taken(log: Log, stream: Stream) -> int:

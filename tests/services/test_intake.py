@@ -1,7 +1,9 @@
 """What becomes of a batch: appended, duplicate, conflicting, quarantined, and nothing else."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import asyncpg
 import pytest
@@ -9,7 +11,7 @@ import pytest_asyncio
 
 from ledger.errors import SetupProblem
 from ledger.log import fleets, lines, merkle, read
-from ledger.log.database import connect
+from ledger.log.database import connect, connected
 from ledger.log.intake import open_fleet
 from ledger.log.leaf import stored_leaf
 from ledger.log.trees import recorded_root
@@ -240,3 +242,32 @@ async def test_a_fleets_name_is_its_salt_unless_it_says_otherwise(
     genesis = await fleets.read_genesis(writer, fleet)
     assert genesis is not None
     assert genesis.salt == "test"
+
+
+@pytest.mark.parametrize("name", [FleetName("alpha"), LEDGER_FLEET])
+async def test_all_who_open_a_fleet_at_the_same_moment_find_one(
+    writer: asyncpg.Connection, database_url: str, name: FleetName
+) -> None:
+    async with AsyncExitStack() as closing:
+        others = [
+            await closing.enter_async_context(connected(database_url, "ledger_writer"))
+            for _ in range(6)
+        ]
+        await writer.execute("SELECT pg_advisory_lock(0)")
+
+        async def open_it(connection: asyncpg.Connection) -> fleets.Fleet:
+            async with connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock_shared(0)")
+                return await fleets.open_(connection, name, clock="wall")
+
+        async with asyncio.TaskGroup() as tasks:
+            opening = [tasks.create_task(open_it(other)) for other in others]
+            while len(others) > await writer.fetchval(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                " AND pid = ANY($1)",
+                [other.get_server_pid() for other in others],
+            ):
+                await asyncio.sleep(0)
+            await writer.execute("SELECT pg_advisory_unlock(0)")
+
+    assert len({task.result() for task in opening}) == 1
