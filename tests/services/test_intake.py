@@ -17,6 +17,7 @@ from ledger.log.leaf import stored_leaf
 from ledger.log.trees import recorded_root
 from ledger.units import LEDGER_FLEET, FleetName, Position
 from tests.events_for_tests import cluster_line
+from tests.feeding import until
 
 TEST = FleetName("test")
 
@@ -262,12 +263,16 @@ async def test_all_who_open_a_fleet_at_the_same_moment_find_one(
 
         async with asyncio.TaskGroup() as tasks:
             opening = [tasks.create_task(open_it(other)) for other in others]
-            while len(others) > await writer.fetchval(
-                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-                " AND pid = ANY($1)",
-                [other.get_server_pid() for other in others],
-            ):
-                await asyncio.sleep(0)
+            await until(lambda: _all_wait(writer, others))
             await writer.execute("SELECT pg_advisory_unlock(0)")
 
     assert len({task.result() for task in opening}) == 1
+
+
+async def _all_wait(looking: asyncpg.Connection, others: list[asyncpg.Connection]) -> bool:
+    waiting = await looking.fetchval(
+        "SELECT count(*) FROM pg_locks"
+        " WHERE locktype = 'advisory' AND NOT granted AND pid = ANY($1)",
+        [other.get_server_pid() for other in others],
+    )
+    return bool(waiting == len(others))
