@@ -24,8 +24,10 @@ async def idle_transaction(postgres: Postgres, *, seconds: float, rounds: int, b
     feed = material.endless(material.lines(_EVENTS_DRAWN))
     async with postgres.database() as url:
         writer = await connect(url, "ledger_writer")
-        idler = await connect(url, "ledger_writer")
+        idler = await connect(url, None)
         try:
+            # Somebody else's session, a dump or a notebook: one of ours would be ended long before.
+            await idler.execute("SET idle_in_transaction_session_timeout = 0")
             await _interval(writer, feed, seconds / 10, batch)
             without = [await _interval(writer, feed, seconds, batch)]
             held: list[tuple[int, float]] = []
