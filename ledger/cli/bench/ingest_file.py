@@ -38,7 +38,7 @@ async def _ingested(
 ) -> float:
     connection = await connect(url, "ledger_writer")
     try:
-        cost.begin(os.getpid(), connection.get_server_pid() if local else None)
+        cost.begin([os.getpid()], [connection.get_server_pid()] if local else [])
         began = perf_counter()
         with path.open("rb") as file:
             taken = await lines.ingest(connection, file, batch=batch)

@@ -1,8 +1,9 @@
 """How fast a consumer drains a real Kafka topic into the log, against raw COPY of the same events.
 
-What is measured is the process that users run (``python -m consumers``), durable and exactly once:
-receipts, validation, identity, tree. Its speed is read off the receipts, from the first batch to
-the last, so that starting up counts nowhere. The topic is filled before that; a run too long for
+What is measured is the process that users run (``python -m consumers``), or several of them that
+share the partitions, durable and exactly once: receipts, validation, identity, tree. Their speed is
+read off the receipts, from the first batch after the last partition was taken over to the last
+batch of all, so that starting up counts nowhere. The topic is filled before that; a run too long for
 the disk is filled while it is drained, a fixed lead ahead, and then shares the processors with
 whoever fills.
 
@@ -13,8 +14,8 @@ through it.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from tempfile import TemporaryFile
@@ -41,13 +42,18 @@ _STILL_SECONDS: Final = 60
 
 _TAKEN: Final = "SELECT coalesce(sum(records), 0)::bigint FROM ledger.receipts"
 _SPEED: Final = """
-SELECT sum(records)::bigint AS records,
-       (sum(records) - (array_agg(records ORDER BY written_at))[1])::bigint AS measured,
+SELECT (sum(records) - (array_agg(records ORDER BY written_at))[1])::bigint AS measured,
        extract(epoch FROM max(written_at) - min(written_at))::float8 AS seconds,
        round(avg(records))::bigint AS batch
   FROM ledger.receipts
+ WHERE written_at > (SELECT max(opened_at) FROM ledger.partition_epochs)
 """
-_BACKEND: Final = """
+_AT_WORK: Final = """
+SELECT count(DISTINCT e.owner)
+  FROM ledger.receipts r JOIN ledger.partition_epochs e USING (topic, partition, epoch)
+ WHERE r.written_at > (SELECT max(opened_at) FROM ledger.partition_epochs)
+"""
+_BACKENDS: Final = """
 SELECT pid FROM pg_stat_activity
  WHERE datname = current_database() AND application_name = 'ledger writer'
 """
@@ -55,15 +61,16 @@ SELECT pid FROM pg_stat_activity
 
 @dataclass(slots=True)
 class _Watched:
-    """What was seen of the consumer while it ran."""
+    """What was seen of the consumers while they ran."""
 
     memory_mb: list[int] = field(default_factory=list)
     memory_mb_max: int = 0
 
-    def look(self, pid: int) -> None:
-        now, most = memory_mb(pid)
-        self.memory_mb.append(now)
-        self.memory_mb_max = max(self.memory_mb_max, most)
+    def look(self, pids: Sequence[int]) -> None:
+        """Look at all of them; the largest counts."""
+        looked = [memory_mb(pid) for pid in pids]
+        self.memory_mb.append(max(now for now, _ in looked))
+        self.memory_mb_max = max(self.memory_mb_max, *(most for _, most in looked))
 
     def tenths(self) -> list[int]:
         """The memory at each tenth of the run."""
@@ -71,27 +78,42 @@ class _Watched:
         return [self.memory_mb[last * tenth // 10] for tenth in range(11)]
 
 
-async def ingest_kafka(
-    postgres: Postgres, bootstrap: str, *, events: int, rounds: int, fleets: int, batch: int
-) -> str:
-    """Each round drains a new topic into a new database: one partition and one fleet, or several."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is drained by whom: each fleet has a partition of its own."""
+
+    events: int
+    fleets: int
+    consumers: int
+    batch: int
+
+
+async def ingest_kafka(postgres: Postgres, bootstrap: str, shape: Shape, *, rounds: int) -> str:
+    """Each round drains a new topic into a new database."""
+    if shape.consumers > shape.fleets:
+        raise SetupProblem(
+            f"{shape.consumers} consumers for the partitions of {shape.fleets} fleets:"
+            " some would have nothing to do"
+        )
+    events = shape.events
     drawn = material.workload_lines(min(events, MOST_FILLED_BEFORE))
     mean_size = sum(map(len, drawn)) // len(drawn)
     cost = Cost()
     watched = _Watched()
     taken: list[figures.Round] = []
-    mean_batch = batch
+    mean_batch = shape.batch
     for _ in range(rounds):
         async with postgres.database() as url:
             measured, seconds, mean_batch = await _drained(
-                url, bootstrap, drawn, events, fleets, batch, cost, watched, local=postgres.local
+                url, bootstrap, drawn, shape, cost, watched, local=postgres.local
             )
         streams = copying.encoded(drawn, batch=mean_batch)
         async with postgres.database() as url:
             floor = await copying.copied(url, streams)
         taken.append(figures.Round(measured, seconds, len(drawn), floor))
     told: dict[str, object] = {
-        "fleets": fleets,
+        "fleets": shape.fleets,
+        "consumers": shape.consumers,
         "bytes_per_event": mean_size,
         "batch": mean_batch,
         "consumer_mb_max": watched.memory_mb_max,
@@ -105,30 +127,35 @@ async def _drained(
     url: str,
     bootstrap: str,
     drawn: list[bytes],
-    events: int,
-    fleets: int,
-    batch: int,
+    shape: Shape,
     cost: Cost,
     watched: _Watched,
     *,
     local: bool,
 ) -> tuple[int, float, int]:
-    """Fill and drain a topic: events between the first receipt and the last, seconds, mean batch."""
+    """Fill and drain a topic: how many events were measured, in how many seconds, mean batch."""
+    events = shape.events
     prefix = f"{fresh_name()}."
     topics = [topic.name for topic in subscription.topics(prefix)]
     for name in topics:
-        await create_topic(bootstrap, name, partitions=fleets)
+        await create_topic(bootstrap, name, partitions=shape.fleets)
     reader = await connect(url, None)
     try:
         async with Filler(bootstrap) as filler:
-            filling = _Filling(filler, TOPIC.under(prefix).name, drawn, events, fleets)
+            filling = _Filling(filler, TOPIC.under(prefix).name, drawn, events, shape.fleets)
             await filling.up_to(MOST_FILLED_BEFORE)
-            async with _consumer(url, bootstrap, prefix, batch) as process:
-                await _begun(reader, process)
-                server = await reader.fetchval(_BACKEND) if local else None
+            async with AsyncExitStack() as running:
+                processes = [
+                    await running.enter_async_context(
+                        _consumer(url, bootstrap, prefix, shape.batch)
+                    )
+                    for _ in range(shape.consumers)
+                ]
+                await _begun(reader, processes, events)
+                backends = [row["pid"] for row in await reader.fetch(_BACKENDS)] if local else []
                 before = await reader.fetchval(_TAKEN)
-                cost.begin(process.pid, server)
-                await _watch(reader, process, filling, watched, events)
+                cost.begin([process.pid for process in processes], backends)
+                await _watch(reader, processes, filling, watched, events)
                 cost.end(events - before)
         row = await reader.fetchrow(_SPEED)
         appended = await reader.fetchval("SELECT sum(appended)::bigint FROM ledger.receipts")
@@ -137,7 +164,7 @@ async def _drained(
         for name in topics:
             await delete_topic(bootstrap, name)
     assert row is not None
-    assert row["records"] == appended == events, "all events of a benchmark are new and good"
+    assert appended == events, "all events of a benchmark are new and good"
     if not row["measured"]:
         raise SetupProblem(f"{events} events are one batch: too few to measure a speed by")
     return row["measured"], row["seconds"], row["batch"]
@@ -201,29 +228,33 @@ async def _consumer(
             await process.wait()
 
 
-async def _begun(reader: Connection, process: asyncio.subprocess.Process) -> None:
-    """Return once the consumer has written its first receipt."""
+async def _begun(
+    reader: Connection, processes: Sequence[asyncio.subprocess.Process], events: int
+) -> None:
+    """Return once every consumer has written a receipt for what it took over last."""
     async with _patience():
-        while await reader.fetchval(_TAKEN) == 0:
-            _refuse_end(process)
+        while await reader.fetchval(_AT_WORK) < len(processes):
+            _refuse_end(processes)
+            if await reader.fetchval(_TAKEN) == events and len(processes) > 1:
+                raise SetupProblem(f"{events} events were gone before every consumer had begun")
             await asyncio.sleep(_LOOK_SECONDS / 10)
 
 
 async def _watch(
     reader: Connection,
-    process: asyncio.subprocess.Process,
+    processes: Sequence[asyncio.subprocess.Process],
     filling: _Filling,
     watched: _Watched,
     events: int,
 ) -> None:
-    """Look at the consumer until it has taken everything, and keep it supplied."""
+    """Look at the consumers until they have taken everything, and keep them supplied."""
     taken = 0
     while taken < events:
         async with _patience():
             before = taken
             while taken == before:
-                _refuse_end(process)
-                watched.look(process.pid)
+                _refuse_end(processes)
+                watched.look([process.pid for process in processes])
                 if filling.written < filling.events:
                     await filling.up_to(taken + _LEAD)
                 await asyncio.sleep(_LOOK_SECONDS)
@@ -236,9 +267,10 @@ async def _patience() -> AsyncIterator[None]:
         async with asyncio.timeout(_STILL_SECONDS):
             yield
     except TimeoutError as error:
-        raise SetupProblem(f"the consumer has taken nothing for {_STILL_SECONDS} s") from error
+        raise SetupProblem(f"nothing was taken for {_STILL_SECONDS} s") from error
 
 
-def _refuse_end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        raise SetupProblem(f"the consumer ended with {process.returncode}")
+def _refuse_end(processes: Sequence[asyncio.subprocess.Process]) -> None:
+    for process in processes:
+        if process.returncode is not None:
+            raise SetupProblem(f"a consumer ended with {process.returncode}")

@@ -72,6 +72,9 @@ def ingest_kafka(
     events: Events = 300_000,
     rounds: Rounds = ROUNDS,
     fleets: Fleets = 1,
+    consumers: Annotated[
+        int, typer.Option(min=1, help="Consumers that share the partitions, a process each.")
+    ] = 1,
     batch: Annotated[
         int, typer.Option(min=1, help="The most events a transaction; the floor takes their mean.")
     ] = 5_000,
@@ -83,16 +86,16 @@ def ingest_kafka(
     The broker is LEDGER_KAFKA_BOOTSTRAP, or one that is started for this run. With more than half a
     million events the topic is filled while it is drained.
     """
+    from ledger.cli.bench.ingest_kafka import Shape
     from ledger.cli.bench.ingest_kafka import ingest_kafka as measure
 
     if quick:
         events, rounds, batch = QUICK_EVENTS, 1, QUICK_BATCH
+    shape = Shape(events, fleets, consumers, batch)
 
     async def with_kafka(server: Postgres) -> str:
         async with kafka() as bootstrap:
-            return await measure(
-                server, bootstrap, events=events, rounds=rounds, fleets=fleets, batch=batch
-            )
+            return await measure(server, bootstrap, shape, rounds=rounds)
 
     _measured(database_url, with_kafka)
 

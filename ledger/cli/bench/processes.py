@@ -1,6 +1,7 @@
 """What a process has cost so far: processor time and memory, as Linux counts them."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,25 +24,25 @@ def memory_mb(pid: int) -> tuple[int, int]:
 
 
 class Cost:
-    """Processor time of two processes, ours and the server's that works for it, over all rounds."""
+    """Processor time of processes, ours and the server's that work for them, over all rounds."""
 
     def __init__(self) -> None:
         self._events = 0
         self._ours = 0.0
         self._server = 0.0
-        self._running: tuple[int, int | None, float, float] | None = None
+        self._running: tuple[Sequence[int], Sequence[int], float, float] | None = None
 
-    def begin(self, ours: int, server: int | None) -> None:
-        """Note where both stand; a server that is not on this machine is None."""
-        self._running = (ours, server, cpu_seconds(ours), _cpu_seconds_of(server))
+    def begin(self, ours: Sequence[int], server: Sequence[int]) -> None:
+        """Note where all stand; of a server that is not on this machine nothing is known."""
+        self._running = (ours, server, _together(ours), _together(server))
 
     def end(self, events: int) -> None:
         """Note what so many events have cost since then."""
         assert self._running is not None
         ours, server, ours_before, server_before = self._running
         self._events += events
-        self._ours += cpu_seconds(ours) - ours_before
-        self._server += _cpu_seconds_of(server) - server_before
+        self._ours += _together(ours) - ours_before
+        self._server += _together(server) - server_before
 
     def told(self) -> dict[str, object]:
         """Microseconds of processor time for each event."""
@@ -52,5 +53,5 @@ class Cost:
         return told
 
 
-def _cpu_seconds_of(server: int | None) -> float:
-    return 0.0 if server is None else cpu_seconds(server)
+def _together(pids: Sequence[int]) -> float:
+    return sum(map(cpu_seconds, pids))
