@@ -133,7 +133,7 @@ async def connected(url: str, role: Role | None) -> AsyncIterator[asyncpg.Connec
     try:
         yield connection
     finally:
-        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        with suppress(*BROKEN, asyncpg.PostgresError):
             await connection.close(timeout=CONNECT_SECONDS)
 
 
@@ -158,7 +158,7 @@ def refusals_named() -> Iterator[None]:
         if isinstance(error, PASSING):
             raise LogUnavailable(f"the database: {error}") from error
         raise
-    except (asyncpg.InterfaceError, OSError, TimeoutError) as error:
+    except BROKEN as error:
         raise LogUnavailable(f"the database: {str(error) or type(error).__name__}") from error
 
 
@@ -173,3 +173,13 @@ PASSING: Final = (
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
 """Refusals that say nothing about what was asked: the same again may well succeed."""
+
+BROKEN: Final = (
+    asyncpg.InterfaceError,
+    # A backend that is ended between two of our commands says so while nobody listens, and asyncpg
+    # takes the next command for a mistake of its own.
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+"""What a connection raises that is none any more."""

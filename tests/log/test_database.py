@@ -1,9 +1,10 @@
 """Database URLs as people write them, and what is shown of them."""
 
+import asyncpg
 import pytest
 
-from ledger.errors import SetupProblem
-from ledger.log.database import parse
+from ledger.errors import LogUnavailable, SetupProblem
+from ledger.log.database import parse, refusals_named
 
 
 def test_a_drivers_name_makes_no_difference() -> None:
@@ -29,3 +30,19 @@ def test_what_is_no_database_url_is_said_so_without_repeating_it(url: str) -> No
         parse(url)
 
     assert "h/d" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+        asyncpg.InterfaceError("the underlying connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 15; another operation is in progress"),
+        ConnectionResetError(),
+        TimeoutError(),
+    ],
+    ids=lambda said: type(said).__name__,
+)
+def test_a_connection_that_broke_is_a_log_that_is_away(said: Exception) -> None:
+    with pytest.raises(LogUnavailable, match="the database"), refusals_named():
+        raise said
