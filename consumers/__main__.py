@@ -3,7 +3,8 @@
 ``ledger consume`` and ``ledger publish`` do the same with more to say; this is what a container or
 a test starts when it wants nothing else. The database is LEDGER_DATABASE_URL, the rest
 ``consumers.settings``. The first SIGTERM or SIGINT asks it to finish what it is doing and leave;
-the second ends it at once. It exits with 0 when asked to, and with 1 when it could not go on.
+the second ends it at once. It exits with 0 when asked to, and with the codes of docs/errors.md, as
+``ledger`` does, where it could not go on; with 1 after a mistake of ours.
 """
 
 import asyncio
@@ -15,12 +16,17 @@ import socket
 import sys
 
 import structlog
-from pydantic import ValidationError
 
 from consumers import feed, publisher
 from consumers.settings import Settings
 from consumers.totals import Totals
-from ledger.errors import LedgerError, SetupProblem
+from ledger.errors import (
+    InvalidEvent,
+    LedgerError,
+    LedgerStopped,
+    LogUnavailable,
+    SetupProblem,
+)
 
 log = structlog.get_logger()
 
@@ -32,19 +38,32 @@ def main(arguments: list[str]) -> int:
         asyncio.run(_run(arguments))
     except LedgerError as error:
         log.error("stopped", error=str(error), kind=type(error).__name__)  # noqa: TRY400 - said by name
-        return 1
+        return exit_code(error)
     except Exception:
         log.exception("stopped by a mistake of ours")
         return 1
     return 0
 
 
+def exit_code(error: LedgerError) -> int:
+    """What the process that it ends says to its supervisor; the numbers are those of sysexits.h."""
+    match error:
+        case InvalidEvent():
+            return 65
+        case LogUnavailable():
+            return 75
+        case LedgerStopped():
+            return 76
+        case SetupProblem():
+            return 78
+        case _:
+            return 70
+
+
 async def _run(arguments: list[str]) -> None:
+    settings = Settings()
     try:
-        settings = Settings()
         database_url = os.environ["LEDGER_DATABASE_URL"]
-    except ValidationError as error:
-        raise SetupProblem(f"settings: {error}") from error
     except KeyError as error:
         raise SetupProblem("LEDGER_DATABASE_URL: it is not set") from error
     stop = asyncio.Event()

@@ -6,17 +6,21 @@ the receipts in the log and by nobody else. A producer waits for every replica a
 
 import asyncio
 import ssl
+import struct
+import zlib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
 
 import structlog
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, codec
 from aiokafka.errors import (
     AuthenticationFailedError,
     ClusterAuthorizationFailedError,
+    CorruptRecordException,
     GroupAuthorizationFailedError,
     KafkaError,
+    KafkaTimeoutError,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
     UnsupportedCodecError,
@@ -43,6 +47,21 @@ METADATA_MS: Final = 15_000
 
 STOP_SECONDS: Final = 10
 """A client that cannot leave in that time is left behind (aiokafka may wait for ever)."""
+
+UNREADABLE: Final[tuple[type[Exception], ...]] = (
+    CorruptRecordException,
+    UnsupportedCodecError,
+    ValueError,
+    EOFError,
+    OSError,
+    struct.error,
+    zlib.error,
+    # Only where the extra that brings the other codecs is installed is there one to refuse.
+    *((codec.cramjam.DecompressionError,) if codec.has_zstd() else ()),
+)
+"""What a client raises when it cannot make records of what Kafka gave it: damage, a compression it
+does not know, and whatever a decoder calls what it cannot decode. The network is not among them:
+whoever asks a client for records hears of its troubles as KafkaError alone."""
 
 _DENIED: Final = (
     AuthenticationFailedError,
@@ -122,6 +141,14 @@ def producer(settings: Settings) -> AIOKafkaProducer:
     )
 
 
+def told_of(error: Exception) -> str:
+    """Why records cannot be read, and what would help where anything would."""
+    told = f"{type(error).__name__}: {str(error).removeprefix(f'{type(error).__name__}: ')}"
+    if isinstance(error, UnsupportedCodecError) and not codec.has_zstd():
+        return f"{told}; install the extra `compression` of this package, which brings it"
+    return told
+
+
 @asynccontextmanager
 async def running(
     client: AIOKafkaConsumer | AIOKafkaProducer,
@@ -139,6 +166,19 @@ async def running(
             log.warning("client left behind", error=repr(error))
 
 
+async def forget_unacknowledged(producer: AIOKafkaProducer) -> None:
+    """Let a producer drop what no broker has acknowledged, so that it can be stopped.
+
+    An idempotent one tries for ever while a partition has no leader or too few replicas, and
+    stopping it waits for that. Nothing public ends it.
+    """
+    sender, messages = producer._sender, producer._message_accumulator  # noqa: SLF001 - see above
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_SECONDS):
+            await sender.close()
+    messages.fail_all(KafkaTimeoutError("not acknowledged in time"))
+
+
 @contextmanager
 def denials_named() -> Iterator[None]:
     """Turn what Kafka says about us into errors that tell what to do next."""
@@ -146,7 +186,5 @@ def denials_named() -> Iterator[None]:
         yield
     except _DENIED as error:
         raise SetupProblem(f"Kafka does not let us: {type(error).__name__}: {error}") from error
-    except UnsupportedCodecError as error:
-        raise SetupProblem(f"{error}: install the extra `compression` of this package") from error
     except KafkaError as error:
         raise KafkaUnavailable(f"Kafka: {type(error).__name__}: {error}") from error

@@ -4,13 +4,15 @@ The log knows what was taken from a partition, and Kafka knows what is in it. Wh
 reading goes on; where they do not, events were lost or the topic is another one, and the partition
 stops until a person has looked. Offsets alone would not tell: a topic that was deleted and filled
 again has the same ones. So the last record that was taken is read once more and must be what the
-receipt remembers.
+receipt remembers; while we read on, the last one that was read must be what we remember.
 
 Nothing here asks anybody anything; the loop in ``consumers.feed`` does.
 """
 
+from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from aiokafka import TopicPartition
 
@@ -19,7 +21,11 @@ from ledger.log.messages import Claim, Headers, digest_of
 from ledger.log.receipts import HaltReason, Receipt
 from ledger.units import FleetName, Offset
 
-State = Literal["proving", "reading", "halted"]
+State = Literal["doubted", "proving", "reading", "halted"]
+"""Doubted: what Kafka has does not fit what was taken, and Kafka is asked once more."""
+
+REMEMBERED_SECONDS: Final = 600.0
+"""A fleet whose events have not come by a partition for so long is no reason to let it wait."""
 
 
 class Record(Protocol):
@@ -34,7 +40,7 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A record that was taken, and must still be where it was."""
+    """A record that was read, and must still be where it was."""
 
     offset: Offset
     timestamp: int | None
@@ -74,10 +80,12 @@ class Custody:
     at: TopicPartition
     topic: Topic
     claim: Claim
+    receipt: Receipt | None
+    """The newest one when it came into our custody; None where nothing was ever taken."""
     taken_to: Offset | None
-    """Where the newest receipt ends; None where there is none."""
+    """Where the batch that was read last ends; None where nothing was ever taken."""
     proof: Proof | None
-    """The last record that was taken; None where nothing can be proven."""
+    """The last record that was read; None where nothing can be proven."""
     wanted: Offset
     """What is read next."""
     state: State
@@ -86,15 +94,47 @@ class Custody:
     heard: float
     """When it last gave a record, on the loop's clock."""
     look_again: float = 0
-    """When to ask whether a person has resumed it."""
+    """When to ask whether a person has resumed it, or Kafka once more where it is doubted."""
     held: bool = False
     """Waiting until the fleets it feeds are decided further."""
     seeks: int = 0
     """Which telling where to read was its last; what was asked for before that is void."""
     failures: int = 0
     """How often its next record could not be read."""
-    fleets: set[FleetName] = field(default_factory=set)
-    """The fleets whose events have come by it."""
+    fleets: OrderedDict[FleetName, float] = field(default_factory=OrderedDict)
+    """The fleets whose events have come by it since it last went on, and when they last did; in the
+    order of that, so that those of long ago are found in front and forgotten."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing is read of it until somebody has looked."""
+        return self.state in ("doubted", "halted")
+
+    @property
+    def able(self) -> bool:
+        """Whether records of it are asked for."""
+        return not self.stands and not self.held
+
+    def must_show(self, oldest: float) -> bool:
+        """Whether it has given nothing since ``oldest``, and can show its last record again."""
+        return self.state == "reading" and self.proof is not None and self.heard < oldest
+
+    def saw(self, fleets: Collection[FleetName], *, now: float) -> None:
+        """Note whose events have come by, and forget those that have not for long."""
+        for fleet in fleets:
+            self.fleets[fleet] = now
+            self.fleets.move_to_end(fleet)
+        self._forget(now)
+
+    def feeds(self, *, now: float) -> Collection[FleetName]:
+        """The fleets that it may have to wait for; while it waits, all that it had to wait for."""
+        self._forget(now)
+        return self.fleets.keys()
+
+    def _forget(self, now: float) -> None:
+        oldest = now - REMEMBERED_SECONDS
+        while not self.held and self.fleets and next(iter(self.fleets.values())) < oldest:
+            self.fleets.popitem(last=False)
 
 
 def beginning(receipt: Receipt | None, *, first: Offset, end: Offset) -> Beginning:
@@ -124,7 +164,7 @@ def beginning(receipt: Receipt | None, *, first: Offset, end: Offset) -> Beginni
 
 
 def proof_of(record: Record) -> Proof:
-    """What to remember of a record that was taken."""
+    """What to remember of a record that was read."""
     digest = digest_of(record.key, record.value, record.headers)
     return Proof(Offset(record.offset), record.timestamp, digest)
 

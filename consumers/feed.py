@@ -14,14 +14,17 @@ What can go wrong, and what follows:
   a while later, it is taken back; the database never lets two write.
 * Going on would hide a loss (``custody.beginning``, a fleet's events by another partition, a
   record that cannot be read): the partition halts, an incident is recorded, a person resumes it.
-* The client is stuck: it is replaced. A second time without a record in between ends the process,
-  for a supervisor to start another.
+* The client is stuck (``consumers.watchdog``): it is replaced. A second time without a record in
+  between ends the process, for a supervisor to start another.
+
+Nothing that concerns one partition keeps the others waiting: where it begins and ends is asked
+beside the loop (``consumers.reach``), and so is what another client thinks of a silent one.
 
 Two habits of aiokafka shape the code. Whatever its ``getmany`` raises, it may by then have dropped
 records it had already decoded, so after an exception every partition is told again where to read.
 And it says nothing of topic ids or leader epochs, so a partition that has been quiet must show its
-last record again before more is taken from it. A topic that is deleted, made again and filled
-past the old place within those seconds is not noticed.
+last record again before more is taken from it, whether it had nothing to give or was not asked. A
+topic that is deleted, made again and filled past the old place within those seconds is not noticed.
 """
 
 import asyncio
@@ -36,7 +39,6 @@ from typing import Any, Final, assert_never
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import (
-    CorruptRecordException,
     IllegalStateError,
     KafkaError,
     NoOffsetForPartitionError,
@@ -46,18 +48,21 @@ from aiokafka.errors import (
 from consumers import clients, subscription
 from consumers.assignment import Assignment
 from consumers.crowd import Crowd
-from consumers.custody import Custody, GoOn, Proof, Prove, Refuse, beginning, disproved, proof_of
+from consumers.custody import Custody, GoOn, Prove, Refuse, beginning, disproved, proof_of
 from consumers.judging import judge
 from consumers.patience import Patience
+from consumers.portions import Haul, gathered
+from consumers.reach import Ends, Reach
 from consumers.settings import Settings
 from consumers.topic import Topic
 from consumers.totals import Totals
+from consumers.watchdog import ClientStuckError, Watchdog
 from ledger.errors import KafkaUnavailable, LogUnavailable, StaleEpoch, WrongPosition
 from ledger.log.door import Door
 from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Taken
 from ledger.log.messages import Message
-from ledger.log.receipts import Adopted, HaltReason, PartitionMoved, Receipt
+from ledger.log.receipts import Adopted, HaltReason, PartitionMoved
 from ledger.units import Offset
 
 log = structlog.get_logger()
@@ -80,12 +85,10 @@ RETAKE_SECONDS: Final = 5.0
 """A partition that somebody newer took is asked for again after that, if the group still says that
 it is ours: the newer one may have been a process that did not know yet that it had lost it."""
 
-LOOKUP_SECONDS: Final = 5.0
-"""How long Kafka may take to say where partitions begin and end; then the others have their turn."""
-
 DOUBT_SECONDS: Final = 1.0
 """Before a partition is halted for where it begins or ends, Kafka is asked once more after that: a
-broker that has just become leader may not know yet how far its partition reaches."""
+broker that has just become leader may not know yet how far its partition reaches, and what was
+asked before our epoch was opened may be behind what somebody else took."""
 
 COMMIT_SECONDS: Final = 5.0
 """How often Kafka is told how far we are. It is of use to those who watch the lag, not to us."""
@@ -98,10 +101,6 @@ CAREFUL_MS: Final = 20
 
 _NOWHERE: Final = TopicPartition("", 0)
 """Asked for where nothing may be read: an empty list would ask for everything."""
-
-
-class _ClientStuckError(Exception):
-    """The client makes no progress although there is something to read."""
 
 
 async def run(
@@ -133,7 +132,6 @@ class _Batch:
 
     custody: Custody
     judging: asyncio.Task[list[Message]]
-    last: Proof
     timestamp: int
     after: Offset | None
     next: Offset
@@ -171,11 +169,12 @@ class _Feed:
 
         self._client: AIOKafkaConsumer = None
         self._assignment: Assignment = Assignment(None)
+        self._reach: Reach = Reach(None)
+        self._watchdog: Watchdog = Watchdog(settings, None, self._reach)
         self._generation = 0
         self._custody: dict[TopicPartition, Custody] = {}
         self._unadopted: dict[TopicPartition, float] = {}
-        self._doubted: set[TopicPartition] = set()
-        self._fetching: asyncio.Task[Any] | None = None
+        self._fetching: asyncio.Task[Haul] | None = None
         self._asked: dict[TopicPartition, int] = {}
         self._seeks = 0
         self._careful = 0
@@ -193,7 +192,7 @@ class _Feed:
             try:
                 async with clients.running(client):
                     await self._consume(client)
-            except _ClientStuckError as error:
+            except ClientStuckError as error:
                 self._totals.stalled += 1
                 log.warning("client stuck", error=str(error))
                 if stuck_after == self._heard:
@@ -210,6 +209,8 @@ class _Feed:
         """Read with this client until told to stop, or until it is of no use any more."""
         self._client = client
         self._assignment = Assignment(client)
+        self._reach = Reach(client)
+        self._watchdog = Watchdog(self._settings, client, self._reach)
         self._generation = 0
         client.subscribe(list(self._topics), listener=self._assignment)
         stopped = asyncio.create_task(self._stop.wait())
@@ -243,14 +244,15 @@ class _Feed:
         if self._writing is not None and self._writing[1].done():
             await self._settle()
         if self._fetching is not None and self._fetching.done():
-            for at, records in (await self._fetched()).items():
-                await self._receive(at, records)
+            haul = await self._fetched()
+            for at in haul.records:
+                await self._receive(at, haul)
         if self._writing is None and self._judging and self._judging[0].judging.done():
             self._hand_in(self._judging.popleft())
 
     async def _something(self, stopped: asyncio.Task[Any]) -> None:
         """Wait until there is something to do."""
-        waiting: set[asyncio.Task[Any]] = {stopped}
+        waiting: set[asyncio.Task[Any]] = {stopped, *self._reach.under_way()}
         if self._fetching is not None:
             # During a rebalance it waits for its end, however long that takes.
             waiting.add(self._fetching)
@@ -264,7 +266,7 @@ class _Feed:
         """Forget what was ours, and note what is."""
         self._generation = self._assignment.generation
         self._custody.clear()
-        self._doubted.clear()
+        self._reach.forget()
         self._drop_judging()
         self._unadopted = dict.fromkeys(self._assignment.partitions, 0.0)
         if self._unadopted:
@@ -274,33 +276,31 @@ class _Feed:
         """Take over what is assigned and not in our custody yet."""
         now = self._loop.time()
         due = sorted(at for at, when in self._unadopted.items() if when <= now)
-        if not due:
-            return
-        door = await self._ready_door()
-        found = {at: await door.adopt(*at) for at in due}
-        # Asked by topic, so that one that is not there keeps nobody else waiting.
-        parts = [[at for at in due if at.topic == topic] for topic in {at.topic for at in due}]
-        ends = dict(
-            item
-            for known in await asyncio.gather(*(self._ends(part) for part in parts))
-            for item in known.items()
-        )
-        for at, adopted in found.items():
+        for at in due:
+            self._reach.ask(at)
+        for at in due:
+            if not self._reach.answered(at):
+                continue
+            door = await self._ready_door()
+            ends = self._reach.take(at)
+            if ends is None:
+                continue
             if self._generation != self._assignment.generation:
                 return
-            if at in ends:
-                await self._take_into_custody(door, at, adopted, ends[at])
-            else:
-                self._unadopted[at] = self._loop.time() + DOUBT_SECONDS
+            adopted = await door.adopt(*at)
+            if self._generation != self._assignment.generation:
+                return
+            await self._take_into_custody(door, at, adopted, ends)
 
     async def _take_into_custody(
-        self, door: Door, at: TopicPartition, adopted: Adopted, ends: tuple[Offset, Offset]
+        self, door: Door, at: TopicPartition, adopted: Adopted, ends: Ends
     ) -> None:
         self._totals.adopted += 1
         custody = Custody(
             at=at,
             topic=self._topics[at.topic],
             claim=adopted.claim,
+            receipt=adopted.receipt,
             taken_to=None if adopted.receipt is None else adopted.receipt.next,
             proof=None,
             wanted=Offset(0),
@@ -310,6 +310,7 @@ class _Feed:
         )
         self._custody[at] = custody
         del self._unadopted[at]
+        self._watchdog.heard(at)
         if adopted.halt is not None:
             custody.look_again = self._loop.time() + HALTED_SECONDS
             log.warning(
@@ -320,26 +321,22 @@ class _Feed:
                 detail=adopted.halt.detail,
             )
             return
+        await self._begin_or_let_go(door, custody, ends)
+
+    async def _begin_or_let_go(self, door: Door, custody: Custody, ends: Ends) -> None:
         try:
-            await self._begin(door, custody, adopted.receipt, ends)
+            await self._begin(door, custody, ends)
         except StaleEpoch as error:
             self._fenced(custody, error)
 
-    async def _begin(
-        self,
-        door: Door,
-        custody: Custody,
-        receipt: Receipt | None,
-        ends: tuple[Offset, Offset],
-    ) -> None:
-        """Compare what the log took with what Kafka has, and go on, prove or halt."""
-        at = custody.at
-        begins = beginning(receipt, first=ends[0], end=ends[1])
-        if isinstance(begins, Refuse) and at not in self._doubted:
-            self._doubted.add(at)
-            self._release(at, after=DOUBT_SECONDS)
+    async def _begin(self, door: Door, custody: Custody, ends: Ends) -> None:
+        """Compare what the log took with what Kafka has, and go on, prove, doubt or halt."""
+        at, receipt = custody.at, custody.receipt
+        begins = beginning(receipt, first=ends.first, end=ends.end)
+        if isinstance(begins, Refuse) and custody.state != "doubted":
+            custody.state = "doubted"
+            custody.look_again = self._loop.time() + DOUBT_SECONDS
             return
-        self._doubted.discard(at)
         match begins:
             case Refuse(reason, detail):
                 await self._halt(door, custody, reason, detail)
@@ -366,63 +363,57 @@ class _Feed:
             epoch=custody.claim.epoch,
         )
 
-    async def _ends(
-        self, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, tuple[Offset, Offset]]:
-        """Where partitions of one topic begin and end; nothing where Kafka does not say just now."""
-        try:
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                first = await self._client.beginning_offsets(partitions)
-                end = await self._client.end_offsets(partitions)
-        except (KafkaError, TimeoutError) as error:
-            log.warning("offsets unknown", topic=partitions[0].topic, error=repr(error))
-            return {}
-        return {at: (first[at], end[at]) for at in partitions}
-
     def _ask(self) -> None:
         """Ask Kafka for records, if nobody has."""
         if self._fetching is None:
             asked, gulp = self._whom_to_ask()
             self._asked = {custody.at: custody.seeks for custody in asked}
-            self._fetching = asyncio.create_task(
-                self._client.getmany(
-                    *(self._asked or [_NOWHERE]),
-                    timeout_ms=CAREFUL_MS if self._careful else POLL_MS,
-                    max_records=gulp,
-                )
-            )
+            self._fetching = asyncio.create_task(self._fetch(list(self._asked), gulp))
 
-    async def _fetched(self) -> dict[TopicPartition, list[ConsumerRecord]]:
+    async def _fetch(self, asked: Sequence[TopicPartition], gulp: int) -> Haul:
+        """Ask for records, and have the time counted that they take."""
+        self._watchdog.asks(asked)
+        try:
+            return await gathered(
+                self._client,
+                asked or [_NOWHERE],
+                most=gulp,
+                wait_ms=CAREFUL_MS if self._careful else POLL_MS,
+            )
+        finally:
+            self._watchdog.answered()
+
+    async def _fetched(self) -> Haul:
         """The records that were asked for."""
         assert self._fetching is not None
         fetching, self._fetching = self._fetching, None
         try:
             with clients.denials_named():
                 try:
-                    records: dict[TopicPartition, list[ConsumerRecord]] = fetching.result()
+                    haul = fetching.result()
                 except NoOffsetForPartitionError:
                     # It was assigned again before we said where to read; nothing is amiss.
                     self._seek_all()
-                    return {}
+                    return Haul({}, 0)
                 except OffsetOutOfRangeError as error:
                     self._start_over(error.args[0])
-                    return {}
-                except (CorruptRecordException, ValueError) as error:
+                    return Haul({}, 0)
+                except clients.UNREADABLE as error:
                     await self._distrust(error)
-                    return {}
+                    return Haul({}, 0)
         finally:
             if self._careful and not fetching.cancelled() and fetching.exception() is None:
                 self._careful -= 1
-        return records
+        return haul
 
     def _whom_to_ask(self) -> tuple[list[Custody], int]:
         """Which partitions are asked for how many records."""
-        able = [c for c in self._custody.values() if c.state != "halted" and not c.held]
+        able = [custody for custody in self._custody.values() if custody.able]
         if self._careful and able:
             alone = able[self._careful % len(able)]
             return [alone], alone.gulp
         for custody in able:
-            custody.gulp = self._settings.kafka_batch
+            custody.gulp, custody.failures = self._settings.kafka_batch, 0
         return able, self._settings.kafka_batch
 
     def _start_over(self, partitions: Sequence[TopicPartition]) -> None:
@@ -432,7 +423,7 @@ class _Feed:
             self._release(at, after=0)
         self._seek_all()
 
-    async def _distrust(self, error: CorruptRecordException | ValueError) -> None:
+    async def _distrust(self, error: Exception) -> None:
         """Something could not be read: find out where, in smaller and smaller bites, and halt there."""
         self._totals.unreadable += 1
         log.warning("unreadable", error=repr(error), partitions=len(self._asked))
@@ -449,48 +440,54 @@ class _Feed:
         # Once may have been the network; the same three times is the record.
         if custody.failures < 3:
             return
-        # What was read before it goes in first: where it goes on is said by an offset.
-        await self._hand_in_all()
-        door = await self._ready_door()
-        await self._halt(
-            door, custody, "unreadable_record", f"nothing can be read at {custody.wanted}: {error}"
-        )
+        detail = f"nothing can be read at {custody.wanted}: {clients.told_of(error)}"
+        await self._halt_behind_all(custody, "unreadable_record", detail)
 
-    async def _receive(self, at: TopicPartition, records: list[ConsumerRecord]) -> None:
+    async def _receive(self, at: TopicPartition, haul: Haul) -> None:
         """Have records judged, after they have shown that the partition is still the same."""
-        custody = self._custody.get(at)
-        if custody is None or not records:
+        custody, records = self._custody.get(at), haul.records[at]
+        if custody is None or custody.stands or not records:
             return
+        if self._generation != self._assignment.generation:
+            # What came after the group had agreed anew need not follow what came before.
+            return
+        self._watchdog.heard(at)
+        self._heard += len(records)
         if self._asked[at] != custody.seeks:
             # Who told it meanwhile where to read cannot know whether these were read before.
             self._seek(custody, custody.wanted)
             return
-        self._heard += len(records)
-        custody.heard, custody.failures = self._loop.time(), 0
-        last = records[-1]
-        custody.wanted = Offset(last.offset + 1)
+        if custody.must_show(self._loop.time() - self._quiet):
+            # Offsets that follow after a silence may be another topic's.
+            self._prove(custody)
+            return
+        custody.heard = self._loop.time()
         if custody.state == "proving":
             assert custody.proof is not None
             contradiction = disproved(custody.proof, records[0])
             if contradiction is not None:
-                await self._halt(
-                    await self._ready_door(), custody, "topic_recreated", contradiction
-                )
+                await self._halt_behind_all(custody, "topic_recreated", contradiction)
                 return
             self._totals.proven += 1
             custody.state = "reading"
+            custody.wanted = Offset(records[0].offset + 1)
             records = records[1:]
-        if records:
-            judging = asyncio.create_task(judge(custody.topic, at.partition, records))
-            after, custody.taken_to = custody.taken_to, custody.wanted
-            self._judging.append(
-                _Batch(custody, judging, proof_of(last), last.timestamp, after, custody.wanted)
-            )
+        for portion in haul.portions(records):
+            self._have_judged(custody, portion)
+
+    def _have_judged(self, custody: Custody, records: Sequence[ConsumerRecord]) -> None:
+        """Let a batch be judged, and remember where it ends."""
+        last = records[-1]
+        custody.failures = 0
+        custody.proof, custody.wanted = proof_of(last), Offset(last.offset + 1)
+        after, custody.taken_to = custody.taken_to, custody.wanted
+        judging = asyncio.create_task(judge(custody.topic, custody.at.partition, records))
+        self._judging.append(_Batch(custody, judging, last.timestamp, after, custody.wanted))
 
     def _hand_in(self, batch: _Batch) -> None:
         """Let Postgres work on a batch while we go on; what is not ours any more is forgotten."""
         custody = batch.custody
-        if self._custody.get(custody.at) is not custody or custody.state != "reading":
+        if self._custody.get(custody.at) is not custody or custody.stands:
             return
         assert self._door is not None
         assert self._writing is None
@@ -534,7 +531,6 @@ class _Feed:
                 self._release(custody.at, after=0)
             return
         self._patience.reset()
-        custody.proof = batch.last
         self._totals.count(taken, len(batch.judging.result()))
         log.debug(
             "taken",
@@ -549,7 +545,7 @@ class _Feed:
         self._uncommitted[custody.at] = batch.next
         if self._on_batch is not None:
             self._on_batch(taken)
-        custody.fleets |= taken.sizes.keys()
+        custody.saw(taken.sizes, now=self._loop.time())
         assert self._door is not None
         await self._crowd.grew(self._door, taken.sizes)
         self._hold_back()
@@ -586,6 +582,8 @@ class _Feed:
         """Forget what the client was asked for."""
         with suppress(LogUnavailable):
             await self._settle()
+        await self._watchdog.close()
+        self._reach.forget()
         for task in (self._fetching, self._committing):
             if task is not None:
                 task.cancel()
@@ -609,6 +607,13 @@ class _Feed:
         custody.look_again = self._loop.time() + HALTED_SECONDS
         self._pause_or_resume(custody)
         log.error("halted", topic=at.topic, partition=at.partition, reason=reason, detail=detail)
+
+    async def _halt_behind_all(self, custody: Custody, reason: HaltReason, detail: str) -> None:
+        """Stop a partition once everything that was read is in: it may be nowhere else any more."""
+        await self._hand_in_all()
+        door = await self._ready_door()
+        if self._custody.get(custody.at) is custody and not custody.stands:
+            await self._halt(door, custody, reason, detail)
 
     def _fenced(self, custody: Custody, error: StaleEpoch) -> None:
         """Somebody newer owns it: let go."""
@@ -634,12 +639,17 @@ class _Feed:
 
     def _seek_all(self) -> None:
         for custody in self._custody.values():
-            if custody.state != "halted":
+            if not custody.stands:
                 self._seek(custody, custody.wanted)
 
+    def _prove(self, custody: Custody) -> None:
+        """Let a partition show its last record again before more is taken from it."""
+        assert custody.proof is not None
+        custody.state = "proving"
+        self._seek(custody, custody.proof.offset)
+
     def _pause_or_resume(self, custody: Custody) -> None:
-        wait = custody.state == "halted" or custody.held
-        self._tell(self._client.pause if wait else self._client.resume, custody.at)
+        self._tell(self._client.resume if custody.able else self._client.pause, custody.at)
 
     def _tell(self, command: Callable[..., None], *about: object) -> None:
         """Tell the client, unless the group has just taken away what it is about."""
@@ -654,12 +664,13 @@ class _Feed:
         return True
 
     async def _look_around(self) -> None:
-        """Look after halted, held, quiet and silent partitions."""
+        """Look after halted, doubted, held, quiet and silent partitions."""
         if self._is_due("look", TURN_SECONDS):
             await self._look_for_resumed()
+            await self._look_at_doubted()
             await self._let_go_on()
             self._ask_the_quiet()
-            await self._look_for_stall()
+            self._watchdog.look(self._custody, self._unadopted)
         if (
             self._uncommitted
             and self._committing is None
@@ -679,6 +690,18 @@ class _Feed:
                     log.info("resumed", topic=custody.at.topic, partition=custody.at.partition)
                     self._release(custody.at, after=0)
 
+    async def _look_at_doubted(self) -> None:
+        """Compare once more, under the same epoch, what did not fit."""
+        now = self._loop.time()
+        for custody in list(self._custody.values()):
+            if custody.state == "doubted" and custody.look_again <= now:
+                self._reach.ask(custody.at)
+                if self._reach.answered(custody.at):
+                    door = await self._ready_door()
+                    ends = self._reach.take(custody.at)
+                    if ends is not None:
+                        await self._begin_or_let_go(door, custody, ends)
+
     async def _let_go_on(self) -> None:
         """Let partitions go on whose fleets are decided far enough."""
         if self._crowd and self._is_due("crowd", 2 * TURN_SECONDS):
@@ -687,11 +710,12 @@ class _Feed:
 
     def _hold_back(self) -> None:
         """Let partitions wait that feed a crowded fleet, and the others go on."""
+        now = self._loop.time()
         for custody in self._custody.values():
-            crowded = self._crowd.among(custody.fleets)
+            crowded = self._crowd.among(custody.feeds(now=now)) if self._crowd else set()
             held = bool(crowded)
             if held != custody.held:
-                custody.held, custody.heard = held, self._loop.time()
+                custody.held = held
                 self._totals.held += held
                 self._pause_or_resume(custody)
                 log.info(
@@ -700,62 +724,17 @@ class _Feed:
                     partition=custody.at.partition,
                     fleets=sorted(crowded),
                 )
+                if not held:
+                    custody.fleets.clear()
+                    if custody.must_show(now - self._quiet):
+                        self._prove(custody)
 
     def _ask_the_quiet(self) -> None:
         """Let partitions that have been quiet show their last record again."""
-        if self._judging or self._writing is not None:
-            return
         oldest = self._loop.time() - self._quiet
         for custody in self._custody.values():
-            if (
-                custody.state == "reading"
-                and not custody.held
-                and custody.heard < oldest
-                and custody.proof is not None
-            ):
-                custody.state = "proving"
-                self._seek(custody, custody.proof.offset)
-
-    async def _look_for_stall(self) -> None:
-        """Replace the client if a partition is silent although there is something to read."""
-        oldest = self._loop.time() - self._settings.kafka_stall_seconds
-        silent = [
-            custody
-            for custody in self._custody.values()
-            if custody.state != "halted" and not custody.held and custody.heard < oldest
-        ]
-        if not silent:
-            return
-        ends = await self._ends_by_another([custody.at for custody in silent])
-        for custody in silent:
-            custody.heard = self._loop.time()
-            end = ends.get(custody.at)
-            if end is not None and end > await self._reached(custody):
-                raise _ClientStuckError(
-                    f"{custody.at.topic}/{custody.at.partition}: silent at {custody.wanted},"
-                    f" although it reaches to {end}"
-                )
-
-    async def _reached(self, custody: Custody) -> int:
-        """How far the client has read, transaction markers and the like included."""
-        with suppress(KafkaError, TimeoutError):
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                reached: int = await self._client.position(custody.at)
-                return max(custody.wanted, reached)
-        return custody.wanted
-
-    async def _ends_by_another(
-        self, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, Offset]:
-        """Where partitions end, as another client sees it: the silent one can be no witness."""
-        other = clients.witness(self._settings)
-        try:
-            async with asyncio.timeout(2 * LOOKUP_SECONDS), clients.running(other):
-                ends: dict[TopicPartition, Offset] = await other.end_offsets(partitions)
-        except (KafkaError, KafkaUnavailable, TimeoutError) as error:
-            log.warning("kafka does not answer", error=repr(error))
-            return {}
-        return ends
+            if custody.able and custody.must_show(oldest):
+                self._prove(custody)
 
     async def _tell_broker(self) -> None:
         """Tell Kafka how far the log is. Nobody relies on it, so a refusal is only counted out."""

@@ -4,10 +4,12 @@ docs/operating-kafka.md lists them; a test holds the list and this class togethe
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ledger.errors import SetupProblem
 
 
 class Settings(BaseSettings):
@@ -47,3 +49,14 @@ class Settings(BaseSettings):
     """Whether the first event that names a fleet opens it, or goes to quarantine."""
     undecided_limit: int = Field(default=20_000, ge=0)
     """Partitions wait while a fleet they feed has more undecided events than this; 0 for never."""
+
+    def __init__(self, **given: Any) -> None:
+        """Read the environment; ``given`` goes before it. SetupProblem where something is wrong."""
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            wrong = (
+                f"LEDGER_{'.'.join(map(str, one['loc'])).upper()}: {one['msg']}"
+                for one in error.errors(include_url=False, include_input=False)
+            )
+            raise SetupProblem("; ".join(wrong)) from error

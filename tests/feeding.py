@@ -92,9 +92,10 @@ class Stream:
         partition: int = 0,
         key: bytes | None = FLEET.encode(),
         headers: Sequence[tuple[str, bytes]] = STRUCTURED,
+        compression: str | None = None,
     ) -> None:
         """Send values in order to one partition, and wait until the broker has them."""
-        async with _producer(self.bootstrap) as producer:
+        async with _producer(self.bootstrap, compression_type=compression) as producer:
             sent = [
                 await producer.send(
                     self.topic(family), value, key=key, partition=partition, headers=list(headers)

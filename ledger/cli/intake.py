@@ -5,7 +5,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -19,7 +18,7 @@ from ledger.errors import SetupProblem
 from ledger.log import fleets, lines
 from ledger.log.database import connect
 from ledger.log.intake import Taken, open_fleet
-from ledger.log.lines import Arriving
+from ledger.log.lines import Arriving, AtHand
 from ledger.units import FleetName
 
 ClockOption = Annotated[
@@ -65,10 +64,10 @@ def ingest(
         try:
             with ExitStack() as open_:
                 source, size = _opened(file, open_)
-                told = open_.enter_context(_Told(size, silent=as_json))
+                told = open_.enter_context(_Told(source, size, silent=as_json))
                 return await lines.ingest(
                     connection,
-                    source if isinstance(source, Arriving) else told.counting(source),
+                    source,
                     fleet=None if fleet is None else FleetName(fleet),
                     clock=clock,
                     create_fleets=create_fleets == "auto",
@@ -99,7 +98,7 @@ def _counts(taken: Taken) -> dict[str, int]:
     }
 
 
-def _opened(file: str, open_: ExitStack) -> tuple[Iterable[bytes] | Arriving, int | None]:
+def _opened(file: str, open_: ExitStack) -> tuple[AtHand | Arriving, int | None]:
     source = sys.stdin.buffer
     if file != "-":
         path = Path(file)
@@ -110,17 +109,20 @@ def _opened(file: str, open_: ExitStack) -> tuple[Iterable[bytes] | Arriving, in
     try:
         found = os.fstat(source.fileno())
     except OSError:
-        return source, None  # A caller put something of its own in the place of standard input.
+        return AtHand(
+            source
+        ), None  # A caller put something of its own in the place of standard input.
     kind = found.st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or source.isatty():
         return Arriving(source.fileno()), None
-    return source, found.st_size
+    return AtHand(source), found.st_size
 
 
 class _Told:
     """Progress on the terminal, by bytes where the size is known; nothing where nobody watches."""
 
-    def __init__(self, size: int | None, *, silent: bool) -> None:
+    def __init__(self, source: AtHand | Arriving, size: int | None, *, silent: bool) -> None:
+        self._source = source
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -131,7 +133,6 @@ class _Told:
             disable=silent or not aside.is_terminal,
         )
         self._task = self._bar.add_task("reading", total=size)
-        self._bytes = 0
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -140,14 +141,11 @@ class _Told:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def counting(self, source: Iterable[bytes]) -> Iterable[bytes]:
-        for line in source:
-            self._bytes += len(line)
-            yield line
-
     def show(self, taken: Taken) -> None:
         self._bar.update(
-            self._task, completed=self._bytes, description=f"{taken.appended:,} appended"
+            self._task,
+            completed=self._source.bytes_read,
+            description=f"{taken.appended:,} appended",
         )
 
 

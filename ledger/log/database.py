@@ -3,10 +3,15 @@
 What is said over them is asyncpg's own: COPY in, pages out. Migrations go through SQLAlchemy on
 the same driver (``ledger.log.schema``). Each process takes the role of its duty as soon as it is
 connected, so that what a consumer may not do is refused by the database even where the login could.
+
+A server, a database or a login may have settings of its own under which a ledger would not be one.
+Two of them are not left to chance: every transaction is read committed unless it asks for more,
+because whoever has waited for a lock must see what was written under it; and no commit of ours is
+acknowledged before it is on disk. What asks for more than that is left as it was set.
 """
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -38,6 +43,8 @@ SESSION: Final = {
     # A process that is frozen or cut off in the middle of a batch holds the locks of its fleets.
     # Its transaction is ended for it, so that whoever took over need not wait for a person.
     "idle_in_transaction_session_timeout": "15s",
+    # Who has waited for a fleet's lock reads its head next, and must not read it as it was before.
+    "default_transaction_isolation": "read committed",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -45,6 +52,13 @@ SESSION: Final = {
 }
 
 WRITERS: Final[frozenset[Role]] = frozenset({"ledger_writer", "ledger_decider", "ledger_publisher"})
+
+_RAISE_COMMITS: Final = """
+SELECT set_config('synchronous_commit', 'on', false)
+ WHERE current_setting('synchronous_commit') IN ('off', 'local')
+"""
+"""``off`` acknowledges what a crash may still lose, and ``local`` what a synchronous standby may lack
+when it takes over. Where there is no such standby, ``local`` and ``on`` are the same."""
 
 COMMAND_SECONDS: Final = 120
 """How long a writer waits for an answer before it takes the connection for dead."""
@@ -105,7 +119,12 @@ async def schema_version(connection: asyncpg.Connection) -> str | None:
 
 
 async def connect(url: str, role: Role | None) -> asyncpg.Connection:
-    """One raw connection that acts as ``role``."""
+    """One raw connection that acts as ``role``.
+
+    Its transactions are read committed. Unless it is a reader's, its commits wait for the disk:
+    ``synchronous_commit`` is raised to ``on`` where it is ``off`` or ``local``, and any other
+    setting is kept.
+    """
     parsed = parse(url)
     settings = SESSION | {"application_name": "ledger" if role is None else role.replace("_", " ")}
     if role is not None:
@@ -117,12 +136,17 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
             timeout=CONNECT_SECONDS,
             command_timeout=COMMAND_SECONDS if role in WRITERS else None,
         )
-    if connection.get_server_version().major < OLDEST_SERVER:
+    with ExitStack() as unless_usable:
+        unless_usable.callback(connection.terminate)
         found = connection.get_server_version().major
-        await connection.close()
-        raise SetupProblem(
-            f"{parsed.shown}: PostgreSQL {found} is too old, {OLDEST_SERVER} is needed"
-        )
+        if found < OLDEST_SERVER:
+            raise SetupProblem(
+                f"{parsed.shown}: PostgreSQL {found} is too old, {OLDEST_SERVER} is needed"
+            )
+        if role != "ledger_reader":
+            with refusals_named():
+                await connection.execute(_RAISE_COMMITS)
+        unless_usable.pop_all()
     return connection
 
 
@@ -171,6 +195,11 @@ PASSING: Final = (
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    # After a failover the address may lead to a server that is not the primary yet.
+    asyncpg.ReadOnlySQLTransactionError,
+    # A migration ran under a statement that was prepared before it: asyncpg repeats it by itself,
+    # but not inside a transaction.
+    asyncpg.InvalidCachedStatementError,
 )
 """Refusals that say nothing about what was asked: the same again may well succeed."""
 

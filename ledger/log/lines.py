@@ -6,6 +6,11 @@ counts the rest as duplicates.
 
 Lines are at hand (a file, a list) or arrive (a pipe, a terminal). Those that arrive keep nobody
 waiting: what is there is written within a fraction of a second, however little it is.
+
+Memory does not grow with what is read. A batch ends early where its lines are large, and a line
+longer than any event can be is not collected to its end: it goes to quarantine as ``too_large``,
+with its first LONGEST_LINE bytes as they came and, in the detail, the length and the SHA-256 of the
+whole line without its newline. What is beyond the head is not kept. Reading goes on behind it.
 """
 
 import asyncio
@@ -13,13 +18,16 @@ import os
 import select
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
-from typing import Final
+from typing import Any, BinaryIO, Final
 
 import asyncpg
 
-from ledger.events.codec import accept_line
+from ledger.events.codec import Rejected, accept_line
 from ledger.events.contract import Family
+from ledger.events.strict_json import LARGEST_DOCUMENT
 from ledger.log.fleets import Clock
 from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Intake, Taken
@@ -44,41 +52,130 @@ of a line at a time still shares its transactions."""
 CHUNK: Final = 1024 * 1024
 """The most bytes read at once; a pipe seldom holds more than a sixteenth of it."""
 
+LONGEST_LINE: Final = LARGEST_DOCUMENT + CHUNK
+"""What is kept of a line. More than an event may have, so that what was cut off can never be let in
+for the whole; the margin is for those that are only a little too large, which are kept whole."""
 
-class Arriving:
-    """Lines that somebody is still writing, read from a pipe, a socket or a terminal.
+BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Where so much was read for a batch, it is large enough: two of them are in memory at a time, one
+being judged and one being written."""
 
-    Nothing is read before it is asked for: what waits, waits in the pipe, and holds up its writer.
-    """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._whole: deque[bytes] = deque()
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """What is kept of a line over LONGEST_LINE: its beginning, and what it was altogether."""
+
+    head: bytes
+    length: int
+    sha256: str
+
+
+Line = bytes | TooLong
+"""A line with its newline; the last of a file may have none. One that is too long never has it."""
+
+
+class Cutter:
+    """Cuts lines out of bytes, in whatever portions they come; holds at most one and a portion."""
+
+    def __init__(self) -> None:
+        """Nothing has come yet."""
         self._begun = bytearray()
+        self._beyond: Any = None
+        self._length = 0
+
+    def add(self, data: bytes) -> list[Line]:
+        """The lines that end in ``data``, which is shorter than the longest line."""
+        begun, *rest = data.split(b"\n")
+        self._collect(begun)
+        if not rest:
+            return []
+        *whole, begun = rest
+        found: list[Line] = [self._line(b"\n")]
+        found += [line + b"\n" for line in whole]
+        self._collect(begun)
+        return found
+
+    def end(self) -> list[Line]:
+        """The last line, where it was begun and not ended."""
+        return [self._line(b"")] if self._begun else []
+
+    def _collect(self, piece: bytes) -> None:
+        if self._beyond is not None:
+            self._beyond.update(piece)
+            self._length += len(piece)
+            return
+        self._begun += piece
+        if len(self._begun) > LONGEST_LINE:
+            self._beyond = sha256(self._begun)
+            self._length = len(self._begun)
+            del self._begun[LONGEST_LINE:]
+
+    def _line(self, newline: bytes) -> Line:
+        kept = bytes(self._begun)
+        line: Line = kept + newline
+        if self._beyond is not None:
+            line = TooLong(kept, self._length, self._beyond.hexdigest())
+        self._begun.clear()
+        self._beyond = None
+        return line
+
+
+class _Source:
+    """Lines that were read and not taken yet."""
+
+    def __init__(self) -> None:
+        self._cutter = Cutter()
+        self._whole: deque[Line] = deque()
         self._closed = False
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
+        self.bytes_read = 0
 
     @property
     def ended(self) -> bool:
         """Whether there will be no more lines."""
         return self._closed and not self._whole
 
-    async def take(self, most: int) -> list[bytes]:
+    def _add(self, data: bytes) -> None:
+        self.bytes_read += len(data)
+        if data:
+            self._whole.extend(self._cutter.add(data))
+        else:
+            self._closed = True
+            self._whole.extend(self._cutter.end())
+
+    def _move(self, found: list[Line], most: int) -> None:
+        size = min(most - len(found), len(self._whole))
+        found += [self._whole.popleft() for _ in range(size)]
+
+
+class Arriving(_Source):
+    """Lines that somebody is still writing, read from a pipe, a socket or a terminal.
+
+    Nothing is read before it is asked for: what waits, waits in the pipe, and holds up its writer.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+
+    async def take(self, most: int) -> list[Line]:
         """The lines of a batch: fewer, or none, where no more are there when patience runs out."""
         until = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        found: list[bytes] = []
-        while len(found) < most and (self._whole or await self._arrive(until)):
-            size = min(most - len(found), len(self._whole))
-            found += [self._whole.popleft() for _ in range(size)]
+        enough = self.bytes_read + BATCH_BYTES
+        found: list[Line] = []
+        while len(found) < most and (self._whole or await self._arrive(until, enough)):
+            self._move(found, most)
             await asyncio.sleep(0)
         return found
 
-    async def _arrive(self, until: float) -> bool:
+    async def _arrive(self, until: float, enough: int) -> bool:
         while not self._whole and not self._closed:
-            if not await self._readable(until):
+            # A line that does not end keeps nobody waiting either.
+            if self.bytes_read >= enough or not await self._readable(until):
                 return False
             self._read()
+            await asyncio.sleep(0)
         return bool(self._whole)
 
     async def _readable(self, until: float) -> bool:
@@ -101,34 +198,47 @@ class Arriving:
             data = os.read(self._descriptor, CHUNK)
         except BlockingIOError:
             return  # Another reader of the same pipe was faster.
-        if not data:
-            self._closed = True
-            if self._begun:
-                self._whole.append(bytes(self._begun))
-            return
-        self._begun += data
-        if b"\n" in data:
-            *whole, self._begun = self._begun.split(b"\n")
-            self._whole.extend(bytes(line) + b"\n" for line in whole)
+        self._add(data)
 
 
-class _AtHand:
-    """Lines that are there when they are asked for."""
+class AtHand(_Source):
+    """The lines of a file, which are there when they are asked for."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+
+    async def take(self, most: int) -> list[Line]:
+        """The lines of a batch: fewer, or none, where they are large, or one of them is."""
+        enough = self.bytes_read + BATCH_BYTES
+        found: list[Line] = []
+        while len(found) < most and not self.ended:
+            if not self._whole:
+                if self.bytes_read >= enough:
+                    break
+                self._add(self._file.read(CHUNK))
+                await asyncio.sleep(0)
+            self._move(found, most)
+        return found
+
+
+class _Given:
+    """Lines that somebody has in memory already."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines = iter(lines)
         self.ended = False
 
-    async def take(self, most: int) -> list[bytes]:
+    async def take(self, most: int) -> list[Line]:
         """The lines of a batch."""
-        found = list(islice(self._lines, most))
+        found: list[Line] = list(islice(self._lines, most))
         self.ended = len(found) < most
         return found
 
 
 async def ingest(
     connection: asyncpg.Connection,
-    lines: Iterable[bytes] | Arriving,
+    lines: Iterable[bytes] | AtHand | Arriving,
     *,
     fleet: FleetName | None = None,
     clock: Clock | None = None,
@@ -151,7 +261,7 @@ async def ingest(
         if on_batch is not None:
             on_batch(total)
 
-    source = lines if isinstance(lines, Arriving) else _AtHand(lines)
+    source = lines if isinstance(lines, AtHand | Arriving) else _Given(lines)
 
     def over() -> bool:
         return source.ended or (stop is not None and stop.is_set())
@@ -176,15 +286,27 @@ async def ingest(
     return total
 
 
-async def _judged(found: list[bytes], first_line: int, fleet: FleetName | None) -> list[Message]:
+async def _judged(found: list[Line], first_line: int, fleet: FleetName | None) -> list[Message]:
     """What the contract says of each line; empty ones say nothing."""
     messages: list[Message] = []
     for start in range(0, len(found), SLICE):
         for number, line in enumerate(found[start : start + SLICE], first_line + start):
-            if line.isspace():
-                continue
-            value = line.rstrip(b"\r\n")
-            verdict = accept_line(value, families=FAMILIES, fleet=fleet)
-            messages.append(Message(Coordinates("file", None, None, number), verdict, None, value))
+            at = Coordinates("file", None, None, number)
+            if isinstance(line, TooLong):
+                messages.append(Message(at, _refused(line, fleet), None, line.head))
+            elif not line.isspace():
+                value = line.rstrip(b"\r\n")
+                verdict = accept_line(value, families=FAMILIES, fleet=fleet)
+                messages.append(Message(at, verdict, None, value))
         await asyncio.sleep(0)
     return messages
+
+
+def _refused(line: TooLong, fleet: FleetName | None) -> Rejected:
+    """The contract's own refusal, about the line as it was and not as it is kept."""
+    verdict = accept_line(line.head, families=FAMILIES, fleet=fleet)
+    assert isinstance(verdict, Rejected), "the head alone is larger than any event"
+    return verdict._replace(
+        detail=f"{line.length} bytes with SHA-256 {line.sha256}, of which the first"
+        f" {len(line.head)} are kept; at most {LARGEST_DOCUMENT} are read"
+    )

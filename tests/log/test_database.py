@@ -38,6 +38,8 @@ def test_what_is_no_database_url_is_said_so_without_repeating_it(url: str) -> No
         asyncpg.AdminShutdownError("terminating connection due to administrator command"),
         asyncpg.InterfaceError("the underlying connection is closed"),
         asyncpg.InternalClientError("cannot switch to state 15; another operation is in progress"),
+        asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT in a read-only transaction"),
+        asyncpg.InvalidCachedStatementError("cached statement plan is invalid"),
         ConnectionResetError(),
         TimeoutError(),
     ],

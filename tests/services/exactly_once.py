@@ -345,12 +345,14 @@ class Run:
         # One broker is enough to lose; each time costs seconds in which nothing else can happen.
         while faults.count("kill broker") > 1:
             faults.remove("kill broker")
-        over = asyncio.Event()
+        begun, over = asyncio.Event(), asyncio.Event()
         async with asyncio.TaskGroup() as everything:
-            everything.create_task(self._send(over))
+            everything.create_task(self._send(begun, over))
+            # A producer that has not met a broker yet does not wait for one: it gives up.
+            await begun.wait()
             everything.create_task(self._break(faults, over))
 
-    async def _send(self, over: asyncio.Event) -> None:
+    async def _send(self, begun: asyncio.Event, over: asyncio.Event) -> None:
         """Send in bursts for as long as things happen, and keep what was acknowledged."""
         # Its own luck: what is sent first must not depend on what happens meanwhile.
         luck = random.Random(self.report.seed + 1)
@@ -363,6 +365,7 @@ class Run:
             metadata_max_age_ms=2_000,
         )
         await producer.start()
+        begun.set()
         try:
             stream = messages(luck)
             while len(pending) < MOST_SENT and not (over.is_set() and len(pending) >= LEAST_SENT):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import asyncpg
 import pytest
 import pytest_asyncio
+from aiokafka import codec
 from aiokafka.producer import message_accumulator
 from aiokafka.record.util import calc_crc32c
 
@@ -13,6 +14,7 @@ from ledger.errors import LedgerStopped
 from ledger.log import receipts
 from ledger.log.database import connect
 from ledger.units import Offset
+from tests.engine.deciding import decide_all
 from tests.feeding import FLEET, Log, Stream, fed, feeding, looking, nodes
 from tests.kafka import Kafka
 
@@ -77,6 +79,22 @@ async def test_a_topic_that_is_made_anew_under_our_eyes_stops_too(
         await _make_anew(stream, nodes(500, 10))
         await running.until(lambda totals: totals.halted == 1, seconds=60)
 
+    assert await log.size() == 50
+
+
+async def test_a_topic_that_is_made_anew_while_it_waits_for_a_decider_stops_when_it_goes_on(
+    stream: Stream, database_url: str, log: Log
+) -> None:
+    async with feeding(stream.settings(undecided_limit=20), database_url) as running:
+        await stream.send(nodes(0, 50))
+        await running.until(lambda totals: totals.records == 50 and totals.held == 1)
+
+        # Past the old place: by its offsets alone it would be the same.
+        await _make_anew(stream, nodes(500, 80))
+        await decide_all(database_url)
+        await running.until(lambda totals: totals.halted == 1, seconds=60)
+
+    assert await _standing(log, stream) == (True, "topic_recreated")
     assert await log.size() == 50
 
 
@@ -218,6 +236,33 @@ async def test_a_record_that_no_client_can_read_stops_its_partition_and_no_other
     await receipts.resume(
         person, stream.topic("cluster"), 0, at=Offset(26), why="looked at", by="anna"
     )
+    totals = await fed(stream, database_url, 25)
+
+    assert (totals.appended, totals.halted) == (25, 0)
+    assert await log.size() == 50
+
+
+async def test_a_compression_that_is_not_installed_stops_its_partition_until_it_is(
+    stream: Stream,
+    database_url: str,
+    log: Log,
+    person: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await stream.send(nodes(0, 25), compression="gzip")
+    await stream.send(nodes(25, 25), compression="zstd")
+    await stream.send(nodes(100, 40, fleet="beta"), partition=1, key=b"beta")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(codec, "has_zstd", lambda: False)
+        async with feeding(stream.settings(), database_url) as running:
+            await running.until(lambda totals: totals.halted == 1 and totals.records == 65)
+    assert await _standing(log, stream) == (True, "unreadable_record")
+    ((detail,),) = await log.rows("SELECT detail FROM ledger.partition_halts")
+    assert "nothing can be read at 25" in detail
+    assert "install the extra `compression`" in detail
+
+    await receipts.resume(person, stream.topic("cluster"), 0, at=None, why="installed", by="anna")
     totals = await fed(stream, database_url, 25)
 
     assert (totals.appended, totals.halted) == (25, 0)

@@ -1,4 +1,4 @@
-"""The log goes away again and again while records are on their way: nothing is lost, nothing halts."""
+"""The log goes away while records are on their way, or takes none: nothing is lost, nothing halts."""
 
 from functools import partial
 
@@ -45,4 +45,29 @@ async def test_a_log_that_goes_away_under_a_pending_request_halts_nothing(
 
     assert totals.log_lost >= 1
     assert set(await Log(connection).incidents()) <= {"partition_adopted"}
+    await connection.close()
+
+
+async def test_a_log_that_may_only_be_read_for_a_while_is_waited_for(
+    kafka: Kafka, database_url: str
+) -> None:
+    """As after a failover, when the address leads to a server that is not the primary yet."""
+    stream = await Stream.create(kafka.bootstrap)
+    await stream.send(nodes(0, 30))
+    connection = await connect(database_url, None)
+    alter = f'ALTER DATABASE "{await connection.fetchval("SELECT current_database()")}"'
+
+    async with feeding(stream.settings(), database_url) as running:
+        await running.until(lambda totals: totals.records == 30)
+        await connection.execute(f"{alter} SET default_transaction_read_only = on")
+        await cut_off(connection)
+        await stream.send(nodes(30, 30))
+        await running.until(lambda totals: totals.log_lost >= 4)
+        assert await Log(connection).size() == 30
+        await connection.execute(f"{alter} RESET default_transaction_read_only")
+        await cut_off(connection)
+        await running.until(lambda totals: totals.records == 60)
+        await running.end()
+
+    assert await Log(connection).size() == 60
     await connection.close()

@@ -1,19 +1,26 @@
 """What becomes of a batch: appended, duplicate, conflicting, quarantined, and nothing else."""
 
 import asyncio
+import io
 import json
+import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from hashlib import sha256
 
 import asyncpg
 import pytest
 import pytest_asyncio
 
-from ledger.errors import SetupProblem
-from ledger.log import fleets, lines, merkle, read
-from ledger.log.database import connect, connected
+from ledger.engine import decider
+from ledger.errors import InvalidEvent, LogUnavailable, SetupProblem
+from ledger.events.codec import Accepted, accept_line
+from ledger.log import fleets, lines, merkle, quarantine, read
+from ledger.log.append import append
+from ledger.log.database import Role, connect, connected, refusals_named
 from ledger.log.intake import open_fleet
 from ledger.log.leaf import stored_leaf
+from ledger.log.messages import Coordinates, Message
 from ledger.log.trees import recorded_root
 from ledger.units import LEDGER_FLEET, FleetName, Position
 from tests.events_for_tests import cluster_line
@@ -97,6 +104,58 @@ async def test_a_bad_line_is_kept_whole_and_stops_nothing(writer: asyncpg.Connec
     row = await writer.fetchrow("SELECT address, reason, value FROM ledger_api.quarantine")
     assert row is not None
     assert (row["address"], row["reason"], row["value"]) == ("file@2", "not_json", bad)
+
+
+async def test_a_line_without_end_is_set_aside_by_its_head_and_stops_nothing(
+    writer: asyncpg.Connection,
+) -> None:
+    endless = b'{"id": "' + b"x" * (4 * lines.LONGEST_LINE)
+    file = b"\n".join([cluster_line(1), endless, cluster_line(2)])
+
+    taken = await lines.ingest(writer, lines.AtHand(io.BytesIO(file)), fleet=TEST)
+
+    assert (taken.appended, taken.quarantined) == (2, 1)
+    row = await writer.fetchrow(
+        "SELECT address, reason, detail, fleet, value FROM ledger_api.quarantine"
+    )
+    assert row is not None
+    assert (row["address"], row["reason"], row["fleet"]) == ("file@2", "too_large", TEST)
+    assert row["value"] == endless[: lines.LONGEST_LINE]
+    assert f"{len(endless)} bytes" in row["detail"]
+    assert sha256(endless).hexdigest() in row["detail"]
+
+
+async def test_the_head_of_a_line_without_end_cannot_be_let_in(writer: asyncpg.Connection) -> None:
+    event = cluster_line(1)
+    padded = event + b" " * (2 * lines.LONGEST_LINE) + b"junk"
+    await lines.ingest(writer, lines.AtHand(io.BytesIO(padded)))
+    position = await writer.fetchval("SELECT position FROM ledger_api.quarantine")
+
+    with pytest.raises(InvalidEvent, match="too_large"):
+        await quarantine.release(writer, position, families=lines.FAMILIES, by="tests", why="tests")
+
+
+async def test_an_ingest_goes_when_asked_in_the_middle_of_a_line_without_end(
+    writer: asyncpg.Connection,
+) -> None:
+    reading, writing = os.pipe()
+    stop = asyncio.Event()
+
+    def pour() -> None:
+        with suppress(BrokenPipeError):
+            os.write(writing, cluster_line(1) + b"\n")
+            while True:
+                os.write(writing, bytes(lines.CHUNK))
+
+    pouring = asyncio.create_task(asyncio.to_thread(pour))
+    taken = await lines.ingest(
+        writer, lines.Arriving(reading), on_batch=lambda _: stop.set(), stop=stop
+    )
+    os.close(reading)
+    await pouring
+    os.close(writing)
+
+    assert taken.appended == 1
 
 
 async def test_a_bad_line_met_again_is_one_row_in_quarantine(writer: asyncpg.Connection) -> None:
@@ -276,3 +335,122 @@ async def _all_wait(looking: asyncpg.Connection, others: list[asyncpg.Connection
         [other.get_server_pid() for other in others],
     )
     return bool(waiting == len(others))
+
+
+@pytest_asyncio.fixture
+async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with connected(database_url, None) as connection:
+        yield connection
+
+
+async def set_for_logins(owner: asyncpg.Connection, name: str, value: str) -> None:
+    """Change what sessions of this database begin with, as whoever runs a server may."""
+    await owner.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER ROLE %I IN DATABASE %I"
+        f" SET {name} = %L', session_user, current_database(), '{value}'); END $$"
+    )
+
+
+async def append_one(connection: asyncpg.Connection, fleet: fleets.Fleet, number: int) -> None:
+    line = cluster_line(number)
+    verdict = accept_line(line, families=lines.FAMILIES)
+    assert isinstance(verdict, Accepted)
+    message = Message(Coordinates("file", None, None, number), verdict, None, line)
+    await append(connection, fleet, [(message, verdict)], ask_first=True)
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+async def test_who_waited_for_a_fleet_sees_what_was_appended_whatever_the_login_is_set_to(
+    database_url: str, owner: asyncpg.Connection, isolation: str
+) -> None:
+    await set_for_logins(owner, "default_transaction_isolation", isolation)
+    async with (
+        connected(database_url, "ledger_writer") as first,
+        connected(database_url, "ledger_writer") as second,
+    ):
+        fleet = await open_fleet(first, TEST, clock="wall")
+
+        async def follow() -> None:
+            async with second.transaction():
+                await append_one(second, fleet, 2)
+
+        async def waits() -> bool:
+            found: bool = await owner.fetchval(
+                "SELECT wait_event_type IS NOT DISTINCT FROM 'Lock' FROM pg_stat_activity"
+                " WHERE pid = $1",
+                second.get_server_pid(),
+            )
+            return found
+
+        async with asyncio.TaskGroup() as tasks, first.transaction():
+            await append_one(first, fleet, 1)
+            tasks.create_task(follow())
+            await until(waits)
+
+        assert [event.id for event in await events(first)] == ["cluster-1", "cluster-2"]
+
+
+@pytest.mark.parametrize(
+    ("login", "ours"),
+    [
+        ("off", "on"),
+        ("local", "on"),
+        ("on", "on"),
+        ("remote_write", "remote_write"),
+        ("remote_apply", "remote_apply"),
+    ],
+)
+async def test_a_commit_of_ours_waits_for_the_disk_whatever_the_login_is_set_to(
+    database_url: str, owner: asyncpg.Connection, login: str, ours: str
+) -> None:
+    await set_for_logins(owner, "synchronous_commit", login)
+
+    async def set_to(role: Role | None) -> str:
+        async with connected(database_url, role) as connection:
+            found: str = await connection.fetchval("SHOW synchronous_commit")
+            return found
+
+    for role in ("ledger_writer", "ledger_decider", "ledger_publisher", None):
+        assert await set_to(role) == ours
+    assert await set_to("ledger_reader") == login
+
+
+async def test_a_server_that_may_only_be_read_is_waited_for(
+    database_url: str, owner: asyncpg.Connection
+) -> None:
+    await lines.ingest(owner, [cluster_line(1)])
+    await set_for_logins(owner, "default_transaction_read_only", "on")
+    async with connected(database_url, "ledger_writer") as late:
+        with pytest.raises(LogUnavailable, match="read-only"):
+            await lines.ingest(late, [cluster_line(2)])
+
+    async def decided() -> bool:
+        return bool(await owner.fetchval("SELECT count(*) FROM ledger.decided"))
+
+    stop = asyncio.Event()
+    deciding = asyncio.create_task(
+        decider.decide(database_url, holder="tests", until_idle=False, stop=stop)
+    )
+    try:
+        await asyncio.wait([deciding], timeout=0.5)
+        assert not deciding.done()
+        assert not await decided()
+
+        await set_for_logins(owner, "default_transaction_read_only", "off")
+        await until(decided)
+    finally:
+        stop.set()
+        await deciding
+
+
+async def test_a_migration_under_a_running_process_is_a_log_to_connect_to_anew(
+    database_url: str, owner: asyncpg.Connection
+) -> None:
+    async with connected(database_url, None) as running:
+        await owner.execute("CREATE TABLE ledger.thing AS SELECT 1 AS one")
+        await running.fetch("SELECT * FROM ledger.thing")
+        await owner.execute("ALTER TABLE ledger.thing ADD COLUMN two int")
+
+        with pytest.raises(LogUnavailable, match="cached"), refusals_named():
+            async with running.transaction():
+                await running.fetch("SELECT * FROM ledger.thing")

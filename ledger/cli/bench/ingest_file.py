@@ -41,7 +41,7 @@ async def _ingested(
         cost.begin([os.getpid()], [connection.get_server_pid()] if local else [])
         began = perf_counter()
         with path.open("rb") as file:
-            taken = await lines.ingest(connection, file, batch=batch)
+            taken = await lines.ingest(connection, lines.AtHand(file), batch=batch)
         seconds = perf_counter() - began
         cost.end(events)
     finally:
