@@ -327,10 +327,12 @@ class Post:
 
     async def _start_anew(self, waiting: Sequence[asyncio.Future[Any]]) -> None:
         """Give the producer up, with what it has not brought to the brokers."""
+        for sent in waiting:
+            # An outcome at which nobody looks would be complained of.
+            if not sent.cancel() and not sent.cancelled():
+                sent.exception()
         await clients.forget_unacknowledged(self._producer)
         await self.close()
-        # Each has an outcome by now, and one at which nobody looks would be complained of.
-        await asyncio.gather(*waiting, return_exceptions=True)
 
 
 def _silence(at: TopicPartition) -> str:

@@ -1,5 +1,7 @@
 """A partition whose only broker is down keeps nobody waiting who has nothing to do with it."""
 
+import asyncio
+import gc
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -78,6 +80,10 @@ async def test_a_publisher_is_patient_with_it_once_and_tries_again_later(
     start_kafka: Callable[..., Awaitable[Cluster]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "SILENT_SECONDS", 10.0)
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, complaint: complaints.append(complaint["message"])
+    )
     cluster = await start_kafka(count=2)
     stream = await Stream.create(cluster.bootstrap, partitions=2)
     topic = stream.topic("decisions")
@@ -107,6 +113,8 @@ async def test_a_publisher_is_patient_with_it_once_and_tries_again_later(
     # The first one alone shows that the partition takes something again.
     assert [*taken, await post.hand_on(topic, page)] == [1, 2]
     await post.close()
+    gc.collect()
+    assert complaints == [], "nothing was left behind at which nobody looked"
 
 
 def parcel(partition: int, number: int) -> publisher.Parcel:
