@@ -37,8 +37,26 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Draw(Generic[Name]):
-    """What came out: the names in the order they were drawn, and how much of the stream it took."""
+    """What came out: the names in the order they were drawn, and how much of the stream it took.
 
+    ``points`` are the numbers that were read, one for each name, below the width of those still in.
+    """
+
+    order: tuple[Name, ...]
+    points: tuple[int, ...]
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Generic[Name]):
+    """Names drawn at one stroke: they stand in ``line``, and whoever covers a point is drawn.
+
+    The points are ``point`` and each one ``step`` further, up to the end of the line.
+    """
+
+    line: tuple[Name, ...]
+    point: int
+    step: int
     order: tuple[Name, ...]
     blocks: int
 
@@ -69,23 +87,43 @@ class Lot:
         tree = _stack(widths)
         stem = _stem(self)
         drawn: dict[int, Name] = {}
+        points: list[int] = []
         block = 0
         for _ in range(count):
             if total == 0:
                 widths = [0 if place in drawn else 1 for place in range(len(names))]
                 total = len(names) - len(drawn)
                 tree = _stack(widths)
-            point = None
-            while point is None:
-                length = block_bytes(total)
-                digest = shake_256(stem + b"%d]" % block).digest(length)
-                point = fold(int.from_bytes(digest, "big"), 8 * length, total)
-                block += 1
+            point, block = _point(stem, block, total)
             place = _find(tree, point)
+            points.append(point)
             drawn[place] = names[place]
             total -= widths[place]
             _take_out(tree, place, widths[place])
-        return Draw(order=tuple(drawn.values()), blocks=block)
+        return Draw(order=tuple(drawn.values()), points=tuple(points), blocks=block)
+
+    def sample(self, odds: Mapping[Name, int], *, step: int) -> Sample[Name]:
+        """Draw so that each name's chance is exactly its odds over ``step``.
+
+        ``step`` divides the sum of the odds, and no odds exceed it: as many names are drawn as it
+        goes into the sum. They are first drawn, all alike, to stand in line; then one point below
+        ``step`` is read, and with it every further point is settled.
+        """
+        require_counts("odds", odds)
+        require_count("step", step)
+        total = sum(odds.values())
+        if step == 0 or total % step or any(chance > step for chance in odds.values()):
+            raise InvalidRequest("invalid_request", f"step: {step} does not suit the odds")
+
+        lined_up = self.draw(dict.fromkeys(odds, 1), len(odds))
+        point, blocks = _point(_stem(self), lined_up.blocks, step)
+        drawn: list[Name] = []
+        end = 0
+        for name in lined_up.order:
+            end += odds[name]
+            if point + len(drawn) * step < end:
+                drawn.append(name)
+        return Sample(lined_up.order, point, step, tuple(drawn), blocks)
 
 
 def block_bytes(total: int) -> int:
@@ -101,6 +139,17 @@ def fold(number: int, bits: int, total: int) -> int | None:
     """
     fair = (1 << bits) // total * total
     return number % total if number < fair else None
+
+
+def _point(stem: bytes, block: int, total: int) -> tuple[int, int]:
+    """The next number below ``total``, reading from ``block`` on, and the block after it."""
+    length = block_bytes(total)
+    while True:
+        digest = shake_256(stem + b"%d]" % block).digest(length)
+        block += 1
+        point = fold(int.from_bytes(digest, "big"), 8 * length, total)
+        if point is not None:
+            return point, block
 
 
 def _stem(lot: Lot) -> bytes:

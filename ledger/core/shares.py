@@ -7,7 +7,7 @@ whole part and what remains of it over a common divisor, and a ratio is a fracti
 Who receives what remains is the business of the system that asks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 from typing import TypeVar
@@ -34,6 +34,25 @@ def lowest_terms(numbers: Sequence[int]) -> list[int]:
     return [number // divisor for number in numbers]
 
 
+def in_order_of_ratio(ratios: Sequence[tuple[int, int]]) -> list[int]:
+    """The places of the ratios from the smallest up; equal ones stay in the order of their places.
+
+    Each ratio is of a count to a divisor above zero.
+    """
+    keys = ratio_keys(ratios)
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def ratio_keys(ratios: Sequence[tuple[int, int]]) -> list[int]:
+    """Whole numbers that compare as the ratios do: equal for equal ones, less for smaller ones.
+
+    Two ratios that differ do so by at least one over the product of their divisors. Stretched by
+    more than that product they are more than one apart, and their whole parts still differ.
+    """
+    spread = 2 * max((divisor for _, divisor in ratios), default=1).bit_length()
+    return [(count << spread) // divisor for count, divisor in ratios]
+
+
 def proportion(numerator: int, denominator: int) -> Fraction:
     """The part that ``numerator`` is of ``denominator``: a fraction from nothing to the whole."""
     require_count("numerator", numerator)
@@ -56,6 +75,15 @@ def require_counts(what: str, counts: Mapping[Name, int]) -> None:
     for name, count in counts.items():
         if not _is_count(count):
             require_count(f"{what} of {name}", count)
+
+
+def require_distinct(what: str, names: Iterable[str]) -> None:
+    """Refuse the first name that comes twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidRequest("invalid_request", f"{what}: {name!r} is named twice")
+        seen.add(name)
 
 
 def _is_count(value: int) -> bool:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from ledger.core.division import Division, Last, Request, Shortage
+from ledger.core.division.shortage import Shortage
+from ledger.core.division.static_weight import Division, Last, Request
 from ledger.core.lot import Lot
 from ledger.decisions import versions
 from ledger.facts import decision as record

@@ -8,13 +8,12 @@ new version beside it.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ledger.core import division as division_1
+from ledger.core.division.shortage import Shortage
+from ledger.core.division.static_weight import Division, Last, Request, divide
 from ledger.core.lot import Lot
 from ledger.errors import AlgorithmMissing
 
-Divide = Callable[
-    [division_1.Request, division_1.Last | None, Lot], division_1.Division | division_1.Shortage
-]
+Divide = Callable[[Request, Last | None, Lot], Division | Shortage]
 
 
 def division(version: int) -> Divide:
@@ -25,10 +24,8 @@ def division(version: int) -> Divide:
         raise AlgorithmMissing("division", version) from None
 
 
-def _divide_1(
-    request: division_1.Request, last: division_1.Last | None, lot: Lot
-) -> division_1.Division | division_1.Shortage:
-    return division_1.divide(request, last=last, lot=lot)
+def _divide_1(request: Request, last: Last | None, lot: Lot) -> Division | Shortage:
+    return divide(request, last=last, lot=lot)
 
 
 _DIVISION: Final[Mapping[int, Divide]] = {1: _divide_1}

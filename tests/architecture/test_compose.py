@@ -15,7 +15,7 @@ import typer.main
 import yaml
 
 from consumers.local_kafka import jars
-from ledger.cli.main import app
+from ledger.cli.commands import app
 
 FILE = Path(__file__).parents[2] / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from consumers import __main__ as consuming
 from ledger.cli import deciding
-from ledger.cli.main import app
+from ledger.cli.commands import app
 from tests.events_for_tests import cluster_line, workload_line
 
 

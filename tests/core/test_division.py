@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ledger.core.division import Division, Last, Request, Shortage, divide
+from ledger.core.division.shortage import Shortage
+from ledger.core.division.static_weight import Division, Last, Request, divide
 from ledger.core.lot import Lot
 from ledger.errors import InvalidRequest
 from ledger.units import ClusterName, Replicas, Weight
@@ -84,6 +85,37 @@ def test_a_filled_cap_is_told_from_one_that_was_just_reached() -> None:
     assert (exceeded.open_replicas, exceeded.open_weight) == (3, 2)
 
 
+def test_every_reason_is_told() -> None:
+    by_weight = weights(a=9, b=0, c=2, d=2, e=2, f=4)
+    # a has its cap of 3, and ten or eleven are left: of ten, f has exactly its cap; of eleven,
+    # nobody's share is whole, and one of four is lucky.
+    exact = divided(Request(Replicas(13), by_weight, caps=replicas(a=3, f=4)))
+    drawn = divided(Request(Replicas(14), by_weight, caps=replicas(a=3)))
+    again = Last(drawn.allocation, Replicas(14), by_weight)
+    kept = divided(Request(Replicas(14), by_weight, caps=replicas(a=3)), again)
+
+    assert [*exact.reasons.values()] == ["filled", "no_weight", *3 * ["floor"], "whole"]
+    lucky = {share.cluster for share in drawn.shares if share.residual}
+    assert len(lucky) == 1
+    for division, won, lost in ((drawn, "drawn", "not_drawn"), (kept, "held", "floor")):
+        told = {**division.reasons}
+        assert told.pop(ClusterName("a")) == "filled"
+        assert told.pop(ClusterName("b")) == "no_weight"
+        assert told == {name: won if name in lucky else lost for name in told}
+
+
+def test_one_stroke_takes_the_residual_only_from_a_redraw() -> None:
+    by_weight = weights(a=3, b=2, c=2)
+    first = divided(Request(Replicas(5), by_weight, chances="remainders"))
+    again = Last(first.allocation, Replicas(5), by_weight)
+    grown = divided(Request(Replicas(6), by_weight, chances="remainders"), again)
+
+    assert first.drawing is not None
+    assert first.drawing.sample is not None
+    assert grown.branch == "minimal"
+    assert grown.drawing is None or grown.drawing.sample is None
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -97,6 +129,7 @@ def test_a_filled_cap_is_told_from_one_that_was_just_reached() -> None:
         ({"kappa": Fraction(-1, 2)}, "kappa"),
         ({"inertia": "some"}, "inertia"),
         ({"eligibility": "some"}, "eligibility"),
+        ({"chances": "some"}, "chances"),
     ],
 )
 def test_a_refusal_names_what_it_refuses(change: dict[str, Any], named: str) -> None:

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from ledger.core.shares import lowest_terms, proportion, whole_parts
+from ledger.core.shares import (
+    in_order_of_ratio,
+    lowest_terms,
+    proportion,
+    ratio_keys,
+    require_distinct,
+    whole_parts,
+)
 from ledger.errors import InvalidRequest
 
 
@@ -19,6 +26,28 @@ def test_whole_parts_and_remainders_add_up() -> None:
 def test_lowest_terms_keep_zeros_and_proportions() -> None:
     assert lowest_terms([0, 6, 4 * 10**30]) == [0, 3, 2 * 10**30]
     assert lowest_terms([0, 7]) == [0, 1]
+
+
+def test_ratios_are_ordered_from_the_smallest_and_equal_ones_stay_in_place() -> None:
+    ratios = [(2, 3), (1, 2), (0, 7), (4, 6), (3, 6)]
+
+    assert in_order_of_ratio(ratios) == [2, 1, 4, 0, 3]
+    assert in_order_of_ratio([]) == []
+
+
+def test_ratios_beyond_the_reach_of_floats_are_told_apart() -> None:
+    big = 2**53
+
+    low, high, same = ratio_keys([(big, big + 1), (big + 1, big + 2), (2 * big, 2 * big + 2)])
+
+    assert low == same < high
+
+
+def test_a_name_that_comes_twice_is_refused() -> None:
+    require_distinct("names", ["a", "b", ""])
+
+    with pytest.raises(InvalidRequest, match="names: 'a' is named twice"):
+        require_distinct("names", ["a", "b", "a"])
 
 
 def test_a_proportion_is_in_lowest_terms() -> None:

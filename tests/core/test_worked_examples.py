@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from ledger.core.division import Division, Last, Request, divide
+from ledger.core.division import dynamic, regions, selection, webster
+from ledger.core.division.static_weight import Division, Last, Request, divide
 from ledger.core.lot import Lot, block_bytes
+from ledger.units import ClusterName, Replicas, Weight
 
 PAGES = Path(__file__).parents[2] / "docs" / "core"
 BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -68,7 +70,88 @@ def test_an_example_of_a_lot_comes_out_as_written(asked: Lines, answered: Lines)
     assert {word: (by_hand | by_core)[word] for word in answered} == answered
 
 
-@pytest.mark.parametrize("page", ["division.md", "lot.md"])
+@pytest.mark.parametrize(("asked", "answered"), examples("webster.md"))
+def test_an_example_of_webster_comes_out_as_written(asked: Lines, answered: Lines) -> None:
+    replicas, _, weights = asked["webster"].partition(" by ")
+    assert asked.keys() <= {"webster", "initial", "workload"}, "unknown words"
+    question: dict[str, Any] = {"initial": counts(asked.get("initial", ""))}
+
+    result = webster.apportion(
+        Replicas(int(replicas)),
+        weights_of(weights),
+        workload=asked.get("workload", ""),
+        **question,
+    )
+
+    assert_said(claims(result), answered)
+
+
+@pytest.mark.parametrize(("asked", "answered"), examples("dynamic.md"))
+def test_an_example_of_dynamic_comes_out_as_written(asked: Lines, answered: Lines) -> None:
+    strategies = {"dynamic": "dynamic", "aggregate": "aggregated"}
+    assert asked.keys() <= {*strategies, "last", "fresh"}, "unknown words"
+    word = next(iter(asked))
+    replicas, _, available = asked[word].partition(" on ")
+    question: dict[str, Any] = {
+        "replicas": int(replicas),
+        "available": counts(available),
+        "last": counts(asked.get("last", "")),
+        "strategy": strategies[word],
+        "fresh": "fresh" in asked,
+    }
+
+    division = dynamic.divide(dynamic.Request(**question))
+
+    assert isinstance(division, dynamic.Division)
+    weights = {one.cluster: one.weight for one in division.shares if one.weight is not None}
+    said = {
+        "course": division.course,
+        "target": str(division.target),
+        "row": " ".join(division.row),
+        "weights": listed(weights),
+        "replicas": listed(division.allocation),
+    }
+    assert_said(said, answered)
+
+
+@pytest.mark.parametrize(("asked", "answered"), examples("selection.md"))
+def test_an_example_of_selection_comes_out_as_written(asked: Lines, answered: Lines) -> None:
+    by_region = "regions" in asked
+    clusters = bounds(asked["clusters"])
+    chosen: object
+    if by_region:
+        given = [
+            regions.Region(name, int(text.partition(": ")[0]), candidates(text.partition(": ")[2]))
+            for name, text in asked.items()
+            if name not in {"regions", "clusters"}
+        ]
+        chosen = selection.select_by_region(
+            given, spread=bounds(asked["regions"]), clusters=clusters
+        )
+    else:
+        assert asked.keys() == {"select", "clusters", "need"}, "unknown words"
+        need = None if asked["need"] == "none" else Replicas(int(asked["need"]))
+        chosen = selection.select(candidates(asked["select"]), clusters=clusters, need=need)
+
+    assert isinstance(chosen, selection.Selection)
+    said = {
+        "selected": " ".join(chosen.selected),
+        "swaps": " ".join(
+            f"{one.place + 1}:{one.out}>{one.into}:{one.room}" for one in chosen.swaps
+        ),
+    }
+    for reason in ("chosen", "not_needed"):
+        said[reason] = " ".join(r.region.name for r in chosen.regions if r.reason == reason)
+    assert_said({word: text for word, text in said.items() if text}, answered)
+    assert {"swaps", "not_needed"} & said.keys() & answered.keys() == {
+        word for word in ("swaps", "not_needed") if said[word]
+    }, "an example says what was swapped or left over"
+
+
+PAGES_WITH_EXAMPLES = ["division.md", "dynamic.md", "lot.md", "selection.md", "webster.md"]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
 def test_every_block_of_a_page_is_an_example(page: str) -> None:
     text = (PAGES / page).read_text(encoding="utf-8")
 
@@ -88,8 +171,49 @@ def said(division: Division) -> Iterator[tuple[str, str]]:
     yield "residual", str(division.residual)
     if division.drawing is not None:
         yield "odds", listed(division.drawing.odds)
+        if division.drawing.sample is not None:
+            yield "line", " ".join(division.drawing.sample.line)
+            yield "point", str(division.drawing.sample.point)
         yield division.drawing.purpose, " ".join(division.drawing.order)
     yield "replicas", listed(division.allocation)
+
+
+def assert_said(said: Lines, answered: Lines) -> None:
+    """Whatever an example says is so, and it says nothing that is not known."""
+    assert answered
+    assert answered.keys() - said.keys() == set(), "unknown words"
+    assert {word: said[word] for word in answered} == answered
+
+
+def claims(result: webster.Apportionment) -> Lines:
+    met = {party.cluster: party.last_claim for party in result.parties if party.got}
+    following = {party.cluster: party.next_claim for party in result.parties}
+    last, first = result.last_served, result.next_in_line
+    return {
+        "met": listed(met),
+        "next": listed(following),
+        "last": last.cluster if last else "",
+        "follows": first.cluster if first else "",
+        "replicas": listed(result.allocation),
+    }
+
+
+def candidates(text: str) -> list[selection.Candidate]:
+    found = []
+    for written in text.split():
+        name, _, numbers = written.partition("=")
+        score, _, available = numbers.partition("/")
+        found.append(selection.Candidate(ClusterName(name), int(score), Replicas(int(available))))
+    return found
+
+
+def bounds(text: str) -> regions.Bounds:
+    least, _, most = text.partition("..")
+    return regions.Bounds(int(least), int(most))
+
+
+def weights_of(text: str) -> dict[ClusterName, Weight]:
+    return {ClusterName(name): Weight(number) for name, number in counts(text).items()}
 
 
 def steps(lot: Lot, odds: Mapping[str, int], order: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -110,11 +234,13 @@ def steps(lot: Lot, odds: Mapping[str, int], order: tuple[str, ...]) -> Iterator
 
 def request(asked: Lines) -> Request:
     replicas, _, weights = asked["divide"].partition(" by ")
-    known = {"divide", "last", "lot", "mode", "caps", "capacities", "kappa"}
+    known = {"divide", "last", "lot", "mode", "caps", "capacities", "kappa", "chances"}
     assert asked.keys() <= known, "unknown words"
     question: dict[str, Any] = {"replicas": int(replicas), "weights": counts(weights)}
     if "mode" in asked:
         question["inertia"] = asked["mode"]
+    if "chances" in asked:
+        question["chances"] = asked["chances"]
     if "kappa" in asked:
         question["kappa"] = Fraction(asked["kappa"])
     for word in ("caps", "capacities"):
@@ -146,5 +272,5 @@ def counts(text: str) -> dict[str, int]:
     return {name: int(number) for name, number in pairs}
 
 
-def listed(amounts: Mapping[Any, int]) -> str:
+def listed(amounts: Mapping[Any, object]) -> str:
     return " ".join(f"{name}={amount}" for name, amount in amounts.items())

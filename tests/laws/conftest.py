@@ -1,16 +1,20 @@
 """How long the laws look for a counterexample.
 
-``ledger`` is what every run uses: a few hundred examples, the same ones each time, so that a change
-is judged by its own merits and not by the luck of the day. ``long`` looks at a hundred thousand
-new ones: ``python -m pytest tests/laws --hypothesis-profile long --timeout 0``. What it finds
-becomes a vector.
+``ledger`` is what every run uses: a hundred examples, the same ones each time, so that a change is
+judged by its own merits and not by the luck of the day. ``thorough`` is the same with a thousand,
+once in every check of everything. ``long`` looks at a hundred thousand new ones:
+``python -m pytest tests/laws --hypothesis-profile long --timeout 0``. What it finds becomes a
+vector.
 """
 
 from hypothesis import settings
 
 # Two slow cores are no counterexample, hence no deadline.
 settings.register_profile(
-    "ledger", max_examples=300, derandomize=True, deadline=None, print_blob=True
+    "ledger", max_examples=100, derandomize=True, deadline=None, print_blob=True
+)
+settings.register_profile(
+    "thorough", max_examples=1_000, derandomize=True, deadline=None, print_blob=True
 )
 settings.register_profile(
     "long", max_examples=100_000, derandomize=False, deadline=None, print_blob=True

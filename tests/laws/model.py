@@ -11,10 +11,10 @@ from fractions import Fraction
 from functools import reduce
 from hashlib import shake_256
 from itertools import product
-from math import gcd
+from math import gcd, lcm
 from typing import TypeVar
 
-from ledger.core.division import Last, Request
+from ledger.core.division.static_weight import Last, Request
 from ledger.core.lot import Lot
 from ledger.units import ClusterName
 
@@ -26,6 +26,23 @@ def bytewise(names: Iterable[Name]) -> list[Name]:
     return sorted(names, key=lambda name: name.encode("utf-8"))
 
 
+def point_of(lot: Lot, block: int, total: int) -> tuple[int, int]:
+    """The next number below the total, from this block on, and the block after it."""
+    while True:
+        text = json.dumps(
+            ["kdiv1", lot.salt, lot.workload, lot.epoch, block],
+            separators=(",", ":"),
+            ensure_ascii=True,
+        )
+        block += 1
+        length = 8
+        while 256 ** (length - 8) < total + 1:
+            length += 1
+        number = int.from_bytes(shake_256(text.encode("ascii")).digest(length), "big")
+        if number < 256**length - 256**length % total:
+            return number % total, block
+
+
 def scan(lot: Lot, odds: Mapping[Name, int], count: int) -> tuple[list[Name], int]:
     """The names drawn, by walking along them for each draw, and the blocks that it took."""
     waiting = bytewise(odds)
@@ -35,21 +52,7 @@ def scan(lot: Lot, odds: Mapping[Name, int], count: int) -> tuple[list[Name], in
         widths = [odds[name] for name in waiting]
         if sum(widths) == 0:
             widths = [1] * len(waiting)
-        total = sum(widths)
-        while True:
-            text = json.dumps(
-                ["kdiv1", lot.salt, lot.workload, lot.epoch, block],
-                separators=(",", ":"),
-                ensure_ascii=True,
-            )
-            block += 1
-            length = 8
-            while 256 ** (length - 8) < total + 1:
-                length += 1
-            number = int.from_bytes(shake_256(text.encode("ascii")).digest(length), "big")
-            if number < 256**length - 256**length % total:
-                break
-        point = number % total
+        point, block = point_of(lot, block, sum(widths))
         place = 0
         while point >= widths[place]:
             point -= widths[place]
@@ -58,10 +61,33 @@ def scan(lot: Lot, odds: Mapping[Name, int], count: int) -> tuple[list[Name], in
     return order, block
 
 
+def sample(lot: Lot, odds: Mapping[Name, int], step: int) -> tuple[list[Name], int]:
+    """Those who cover a point of a line that is written out unit by unit, and the blocks."""
+    line, block = scan(lot, dict.fromkeys(odds, 1), len(odds))
+    units = [name for name in line for _ in range(odds[name])]
+    point, block = point_of(lot, block, step)
+    return units[point::step], block
+
+
 def members(weights: Mapping[ClusterName, int]) -> dict[ClusterName, int]:
     """The clusters that take part, with the weights that count."""
     positive = {name: weights[name] for name in bytewise(weights) if weights[name] > 0}
     return positive or dict.fromkeys(bytewise(weights), 1)
+
+
+def open_shares(
+    replicas: int, weights: Mapping[ClusterName, int], request: Request
+) -> dict[ClusterName, Fraction]:
+    """The exact shares of those whose caps do not fill: one filled cap is taken out at a time."""
+    caps = {c: cap for c, cap in (request.caps or {}).items() if cap is not None}
+    open_ones, left = dict(weights), replicas
+    while True:
+        unit = Fraction(left, sum(open_ones.values()))
+        over = [c for c in open_ones if c in caps and open_ones[c] * unit > caps[c]]
+        if not over:
+            return {cluster: weight * unit for cluster, weight in open_ones.items()}
+        left -= caps[over[0]]
+        del open_ones[over[0]]
 
 
 def box(
@@ -73,19 +99,13 @@ def box(
     }
     if set(caps) == set(weights) and sum(caps.values()) < replicas:
         return None
-    open_ones, left = dict(weights), replicas
     low: Allocation = {}
     top: Allocation = {}
-    while True:
-        unit = Fraction(left, sum(open_ones.values()))
-        over = [c for c in open_ones if c in caps and open_ones[c] * unit > caps[c]]
-        if not over:
-            break
-        low[over[0]] = top[over[0]] = caps[over[0]]
-        left -= caps[over[0]]
-        del open_ones[over[0]]
-    for cluster, weight in open_ones.items():
-        share = weight * unit
+    shares = open_shares(replicas, weights, request)
+    for cluster in weights:
+        if cluster not in shares:
+            low[cluster] = top[cluster] = caps[cluster]
+    for cluster, share in shares.items():
         low[cluster] = share.numerator // share.denominator
         extra = 1 if request.eligibility == "all" or share.denominator > 1 else 0
         top[cluster] = min(low[cluster] + extra, caps.get(cluster, low[cluster] + extra))
@@ -135,6 +155,12 @@ def division(request: Request, last: Last | None, lot: Lot) -> tuple[str, Alloca
         return {c: start[c] + (c in order) for c in start}
 
     def everything_anew() -> tuple[str, Allocation]:
+        if request.chances == "remainders":
+            missed = {c: s - low[c] for c, s in open_shares(need, weights, request).items()}
+            step = lcm(*(part.denominator for part in missed.values()))
+            widths = {c: int(part * step) for c, part in missed.items() if part}
+            winners, _ = sample(lot, widths, step)
+            return "redraw", {c: low[c] + (c in winners) for c in low}
         return "redraw", drawn(low, [c for c in low if low[c] < top[c]], need - sum(low.values()))
 
     def answer(branch: str, allocation: Allocation) -> tuple[str, Allocation]:

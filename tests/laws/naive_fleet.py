@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from ledger.core.division import Last, Request
+from ledger.core.division.static_weight import Last, Request
 from ledger.core.lot import Lot
 from ledger.facts import cluster, quota, workload
 from ledger.facts.control import PolicyChanged

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from ledger.core.division import Division, Eligibility, Inertia, Last, Request, divide
+from ledger.core.division.static_weight import (
+    Chances,
+    Division,
+    Eligibility,
+    Inertia,
+    Last,
+    Request,
+    divide,
+)
 from ledger.core.lot import Lot
 from ledger.units import ClusterName, Replicas, Weight
 
@@ -27,6 +35,7 @@ small_weights = st.one_of(st.integers(1, 2), st.integers(0, 9)).map(Weight)
 any_weights = st.one_of(small_weights, st.integers(0, 2**63 - 1).map(Weight))
 inertias: st.SearchStrategy[Inertia] = st.sampled_from(["minimal", "seed"])
 eligibilities: st.SearchStrategy[Eligibility] = st.sampled_from(["all", "fractional"])
+chances: st.SearchStrategy[Chances] = st.sampled_from(["odds", "odds", "remainders"])
 kappas = st.fractions(0, 1, max_denominator=12)
 seldom = st.sampled_from([False] * 7 + [True])
 words = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -67,6 +76,7 @@ def requests(
         capacities=st.one_of(st.none(), amounts()),
         kappa=st.one_of(st.none(), kappas),
         eligibility=eligibilities,
+        chances=chances,
     )
 
 

@@ -1,6 +1,5 @@
 """What holds of every division by static weight, whoever asks for it."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -12,13 +11,12 @@ import pytest
 from hypothesis import Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
-from ledger.core.division import (
+from ledger.core.division.shortage import Shortage
+from ledger.core.division.static_weight import (
     Branch,
     Division,
     Last,
     Request,
-    Share,
-    Shortage,
     divide,
     draw_probability,
     fit,
@@ -26,7 +24,6 @@ from ledger.core.division import (
 from ledger.core.lot import Lot
 from ledger.units import ClusterName, Replicas, Weight
 from tests.laws import model
-from tests.laws.chance import UNLIKELY, one_of_each, some_of_each
 from tests.laws.strategies import (
     CLUSTERS,
     Case,
@@ -41,8 +38,6 @@ from tests.laws.strategies import (
 )
 
 Amount = TypeVar("Amount")
-
-UIDS = [4_000, pytest.param(20_000, marks=pytest.mark.long)]
 
 
 def answer(case: Case) -> Division:
@@ -303,9 +298,17 @@ def test_a_division_can_be_redone_from_what_it_says(case: Case) -> None:
     assert division.open_replicas == division.replicas - sum(share.floor for share in filled)
     if division.drawing is not None:
         drawing = division.drawing
+        assert list(drawing.odds) == model.bytewise(drawing.odds)
+        if drawing.sample is not None:
+            step = drawing.sample.step
+            assert {c: Fraction(n, step) for c, n in drawing.odds.items()} == {
+                share.cluster: Fraction(share.remainder, division.open_weight)
+                for share in division.shares
+                if share.remainder
+            }
+            return
         chances = model.odds(case.request)
         assert drawing.odds == {cluster: chances[cluster] for cluster in drawing.odds}
-        assert list(drawing.odds) == model.bytewise(drawing.odds)
         drawn = model.scan(case.lot, drawing.odds, len(drawing.order))
         assert (list(drawing.order), drawing.blocks) == drawn
         for share in division.shares:
@@ -341,65 +344,6 @@ def test_these_laws_see_every_branch(branch: Branch) -> None:
     assert takes_it(find(cases(), takes_it, settings=quick))
 
 
-@pytest.mark.parametrize("uids", UIDS)
-@pytest.mark.parametrize("clusters", range(2, 11))
-def test_every_cluster_is_as_likely_to_hold_a_residual(clusters: int, uids: int) -> None:
-    weights = equal(clusters)
-    taken = clusters // 2
-    request = Request(Replicas(3 * clusters + taken), weights)
-
-    holders = Counter(
-        share.cluster
-        for uid in range(uids)
-        for share in shares(divide(request, last=None, lot=Lot("fairness", f"uid-{uid}", 0)))
-        if share.residual
-    )
-
-    assert some_of_each([holders[cluster] for cluster in weights], uids) > UNLIKELY, holders
-
-
-@pytest.mark.parametrize("uids", UIDS)
-def test_every_cluster_is_as_likely_after_a_walk_of_scaling(uids: int) -> None:
-    weights = equal(4)
-    walk = [6, 7, 5, 9, 10, 3, 6]
-
-    holders: Counter[ClusterName] = Counter()
-    for uid in range(uids):
-        last, epoch = None, 0
-        for replicas in walk:
-            request = Request(Replicas(replicas), weights)
-            division = divide(request, last=last, lot=Lot("walk", f"uid-{uid}", epoch))
-            assert isinstance(division, Division)
-            last, epoch = as_last(division, request), epoch + division.drew
-        assert last is not None
-        holders.update(cluster for cluster, count in last.allocation.items() if count == 2)
-
-    assert holders.total() == 2 * uids, "six on four leave two"
-    assert some_of_each([holders[cluster] for cluster in weights], uids) > UNLIKELY, holders
-
-
-@pytest.mark.parametrize("uids", UIDS)
-@pytest.mark.parametrize("kappa", [None, Fraction(0), Fraction(1, 3), Fraction(1)])
-def test_the_first_residual_falls_as_often_as_its_chance_says(
-    kappa: Fraction | None, uids: int
-) -> None:
-    weights = {ClusterName(c): Weight(w) for c, w in {"a": 2, "b": 1, "c": 1}.items()}
-    capacities = {ClusterName(c): Replicas(n) for c, n in {"a": 10, "b": 10, "c": 25}.items()}
-    request = Request(Replicas(5), weights, capacities=capacities, kappa=kappa)
-
-    holders = Counter(
-        share.cluster
-        for uid in range(uids)
-        for share in shares(divide(request, last=None, lot=Lot("first", f"uid-{uid}", 0)))
-        if share.residual
-    )
-
-    chances = draw_probability(weights, capacities=capacities, kappa=kappa)
-    assert sum(holders.values()) == uids, "one residual each time"
-    surprise = one_of_each([holders[c] for c in weights], [chances[c] for c in weights])
-    assert surprise > UNLIKELY, holders
-
-
 @given(lots, st.integers(2, 12), st.integers(0, 5))
 def test_one_residual_more_only_adds_a_holder(lot: Lot, clusters: int, floor: int) -> None:
     weights = equal(clusters)
@@ -415,11 +359,6 @@ def test_one_residual_more_only_adds_a_holder(lot: Lot, clusters: int, floor: in
 
     assert [len(order) for order in orders] == list(range(1, clusters))
     assert all(more[:-1] == fewer for fewer, more in pairwise(orders))
-
-
-def shares(division: Division | Shortage) -> tuple[Share, ...]:
-    assert isinstance(division, Division)
-    return division.shares
 
 
 def shuffled(amounts: Mapping[ClusterName, Amount], shuffler: Random) -> dict[ClusterName, Amount]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.core.lot import Lot, block_bytes, fold
 from tests.laws.chance import UNLIKELY, one_of_each, some_of_each
-from tests.laws.model import scan
+from tests.laws.model import sample, scan
 from tests.laws.strategies import lots, words
 
 UIDS = [4_000, pytest.param(20_000, marks=pytest.mark.long)]
@@ -30,6 +30,33 @@ def test_the_tree_draws_whom_a_walk_along_the_names_draws(
     draw = lot.draw(odds, count)
 
     assert (list(draw.order), draw.blocks) == scan(lot, odds, count)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[dict[str, int], int]:
+    """Odds with a step that suits them."""
+    step = draw(st.integers(1, 12))
+    odds = draw(st.dictionaries(words, st.integers(0, step), min_size=1, max_size=8))
+    odds["last"] = odds.get("last", 0)
+    odds["last"] = (odds["last"] - sum(odds.values())) % step
+    return odds, step
+
+
+@given(lots, lines())
+def test_a_sample_is_taken_from_a_line_as_wide_as_the_odds(
+    lot: Lot, line: tuple[dict[str, int], int]
+) -> None:
+    odds, step = line
+
+    taken = lot.sample(odds, step=step)
+
+    assert (list(taken.order), taken.blocks) == sample(lot, odds, step)
+    assert sorted(taken.line) == sorted(odds)
+    # Over all points that could have been drawn, everybody is taken as often as its odds are wide.
+    units = [name for name in taken.line for _ in range(odds[name])]
+    every = Counter(name for point in range(step) for name in units[point::step])
+    assert +every == +Counter(odds)
+    assert tuple(units[taken.point :: step]) == taken.order
 
 
 @given(lots, odds_of_names, st.data())

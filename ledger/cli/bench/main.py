@@ -1,5 +1,6 @@
-"""``ledger bench``: how fast it is here, each time against a floor measured in the same run."""
+"""``ledger bench``: how fast it is here, against a floor measured in the same run or a promise."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -13,7 +14,8 @@ app = typer.Typer(
     help=(
         "Measure how fast it is here, each time against a floor of the same run.\n\n"
         "Each benchmark prints one line of JSON. They start what servers they need and leave"
-        " nothing behind; bench/README.md tells how figures are taken."
+        " nothing behind; bench/README.md tells how figures are taken. `core` needs no server and"
+        " has limits to keep instead of a floor."
     ),
     no_args_is_help=True,
 )
@@ -146,3 +148,43 @@ def idle_transaction(
     _measured(
         database_url, lambda server: measure(server, seconds=seconds, rounds=rounds, batch=batch)
     )
+
+
+@app.command("core")
+def core(
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--case",
+            metavar="NAME",
+            help="Only this one, and its growth if there is one of that name; may be given again.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, help="How long each question is asked again and again.")
+    ] = 2.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if one takes longer than it may.")
+    ] = False,
+) -> None:
+    """Ask the core large questions. No floor: each has a median that it must not exceed."""
+    from ledger.cli.bench.core import measured
+    from ledger.cli.bench.core_cases import CASES, GROWTHS
+
+    known = list(dict.fromkeys(one.name for one in (*CASES, *GROWTHS)))
+    if unknown := set(names or ()) - set(known):
+        raise typer.BadParameter(
+            f"no case {', '.join(sorted(unknown))}; there are {', '.join(known)}",
+            param_hint="--case",
+        )
+    wanted = set(names or known)
+    missed = 0
+    for finding in measured(
+        [case for case in CASES if case.name in wanted],
+        [growth for growth in GROWTHS if growth.name in wanted],
+        seconds=seconds,
+    ):
+        typer.echo(json.dumps(finding, ensure_ascii=False))
+        missed += not finding["kept"]
+    if missed and check:
+        raise typer.Exit(1)

@@ -21,6 +21,9 @@ Without a last result, or asked to decide afresh, only ``exact`` and ``redraw`` 
 Hard caps are filled like water: whoever's share exceeds its cap gets the cap, and the others
 divide what is left, until nobody's does. Capacities, by contrast, only lean the odds of the lot.
 
+Odds in proportion to the weights are not the same as shares that are met on average. Whoever wants
+the latter lets the residual of a ``redraw`` fall by the ``remainders``.
+
 Whose last result this is, which clusters are candidates and what a shortage means for the
 workload is left to ``ledger.decisions``; the lot itself is ``ledger.core.lot``.
 
@@ -32,8 +35,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from ledger.core.lot import Lot
-from ledger.core.shares import lowest_terms, require_count, require_counts, whole_parts
+from ledger.core.division.shortage import Shortage
+from ledger.core.lot import Lot, Sample
+from ledger.core.shares import (
+    in_order_of_ratio,
+    lowest_terms,
+    require_count,
+    require_counts,
+    whole_parts,
+)
 from ledger.errors import InvalidRequest
 from ledger.units import ClusterName, Replicas, Weight
 
@@ -43,6 +53,10 @@ while the floors are unchanged, as Karmada's proposal 4151 has it."""
 
 Eligibility = Literal["all", "fractional"]
 """Who may hold a residual: every cluster with a weight, or only those whose share is not whole."""
+
+Chances = Literal["odds", "remainders"]
+"""How the residual of a redraw falls: drawn one by one with the odds, or all at once so that each
+cluster's chance is exactly the part of a replica that its share is short of."""
 
 Branch = Literal["keep", "exact", "partial_fit", "minimal", "inertia_add", "inertia_drop", "redraw"]
 """Which rule made a division. The names are public: they stand in every division decision."""
@@ -71,6 +85,7 @@ class Request:
     capacities: Mapping[ClusterName, Replicas | None] | None = None
     kappa: Fraction | None = None
     eligibility: Eligibility = "all"
+    chances: Chances = "odds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +130,29 @@ Purpose = Literal["winners", "keepers"]
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A lot that was used: who was in it with which odds, and who was drawn in which order."""
+    """A lot that was used: who was in it with which odds, and who was drawn in which order.
+
+    With chances by remainders the odds are the remainders, and ``sample`` says how the lot fell.
+    """
 
     purpose: Purpose
     odds: Mapping[ClusterName, int]
     order: tuple[ClusterName, ...]
     blocks: int
+    sample: Sample[ClusterName] | None = None
+
+
+Reason = Literal["no_weight", "filled", "whole", "drawn", "not_drawn", "held", "floor"]
+"""Why one candidate has what it has. The names are public.
+
+``no_weight``   it takes no part
+``filled``      its share exceeds its cap
+``whole``       its share, or its cap, leaves no room for a residual
+``drawn``       the lot gave it a residual, or left it the one it had
+``not_drawn``   it was in the lot and was not drawn
+``held``        it had a residual and nobody had to give one up
+``floor``       it has its floor, and no residual was left for it
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +180,28 @@ class Division:
         return {share.cluster: share.replicas for share in self.shares}
 
     @property
+    def reasons(self) -> dict[ClusterName, Reason]:
+        """Why each candidate has what it has, in the order of the names."""
+        in_the_draw = {} if self.drawing is None else self.drawing.odds
+        reasons: dict[ClusterName, Reason] = {}
+        for share in self.shares:
+            if not share.weight:
+                reason: Reason = "no_weight"
+            elif share.filled:
+                reason = "filled"
+            elif share.floor == share.ceiling:
+                reason = "whole"
+            elif share.cluster in in_the_draw:
+                reason = "drawn" if share.residual else "not_drawn"
+            else:
+                reason = "held" if share.residual else "floor"
+            reasons[share.cluster] = reason
+        return reasons
+
+    @property
     def drew(self) -> bool:
         """Whether the lot was used: then, and only then, the workload's epoch goes up by one."""
         return self.drawing is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """The caps together hold fewer replicas than were asked for; nothing is placed."""
-
-    wanted: Replicas
-    room: Replicas
-    code: Literal["insufficient_capacity"] = "insufficient_capacity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +230,9 @@ def divide(request: Request, *, last: Last | None, lot: Lot) -> Division | Short
     plan = _plan(box, request, None if request.fresh else last)
     kappa = _kappa(request.capacities, request.kappa)
     drawing = None
-    if plan.draws:
+    if plan.draws and plan.branch == "redraw" and request.chances == "remainders":
+        drawing = _sampled(box, lot)
+    elif plan.draws:
         odds = _odds(weights, request.capacities, kappa)
         in_the_draw = {cluster: odds[cluster] for cluster in plan.pool}
         draw = lot.draw(in_the_draw, plan.draws)
@@ -355,14 +399,16 @@ def _filled(
     filled: dict[ClusterName, int] = {}
     left: int = replicas
     total: int = sum(weights.values())
-    while full := {
-        cluster: limit
-        for cluster, limit in limits.items()
-        if cluster not in filled and left * weights[cluster] > limit * total
-    }:
-        filled |= full
-        left -= sum(full.values())
-        total -= sum(weights[cluster] for cluster in full)
+    names = list(limits)
+    ratios = [(limits[cluster], int(weights[cluster])) for cluster in names]
+    # The least room for its weight is filled first; the first that is not is followed by none.
+    for place in in_order_of_ratio(ratios):
+        limit, weight = ratios[place]
+        if left * weight <= limit * total:
+            break
+        filled[names[place]] = limit
+        left -= limit
+        total -= weight
     return filled
 
 
@@ -407,6 +453,18 @@ def _plan(box: _Box, request: Request, last: Last | None) -> _Plan:
 
 def _redraw(box: _Box) -> _Plan:
     return _Plan("redraw", box.floors, box.below_ceiling(box.floors), box.residual)
+
+
+def _sampled(box: _Box, lot: Lot) -> Drawing:
+    """The residual at one stroke: each cluster's chance is its remainder over the open weight.
+
+    Both in lowest terms, for the same reason as the odds of a lot.
+    """
+    clusters = [c for c, rest in zip(box.clusters, box.remainders, strict=True) if rest]
+    step, *widths = lowest_terms([box.open_weight, *filter(None, box.remainders)])
+    odds = dict(zip(clusters, widths, strict=True))
+    sample = lot.sample(odds, step=step)
+    return Drawing("winners", odds, sample.order, sample.blocks, sample)
 
 
 def _partial_fit(box: _Box, held: Sequence[int], *, stayed: frozenset[ClusterName]) -> _Plan | None:
@@ -524,6 +582,8 @@ def _require_valid(request: Request) -> None:
         raise InvalidRequest("invalid_request", f"inertia: there is no {request.inertia!r}")
     if request.eligibility not in get_args(Eligibility):
         raise InvalidRequest("invalid_request", f"eligibility: there is no {request.eligibility!r}")
+    if request.chances not in get_args(Chances):
+        raise InvalidRequest("invalid_request", f"chances: there is no {request.chances!r}")
 
 
 def _require_valid_last(last: Last) -> None:

@@ -1,0 +1,62 @@
+"""Which commands there are. What each does is in a module of its own."""
+
+from typing import Annotated
+
+import typer
+
+from ledger import __version__
+from ledger.cli import audit, deciding, demo, intake, kafka, operating, quarantine, sql
+from ledger.cli.bench import main as bench
+from ledger.cli.solve import main as solving
+
+app = typer.Typer(
+    name="ledger",
+    help=(
+        "An event-sourced scheduling ledger: clusters stream what happened, one log fixes the order,"
+        " decisions follow that anyone can recompute.\n\n"
+        "Start with `ledger demo`."
+    ),
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ledger {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+START, STREAM, ASK, RUN = "Start here", "Stream events in", "Ask and audit", "Operate"
+
+app.command("demo", rich_help_panel=START)(demo.demo)
+app.command("up", rich_help_panel=START)(operating.up)
+app.command("down", rich_help_panel=START)(operating.down)
+app.command("status", rich_help_panel=START)(operating.status)
+app.command("ingest", rich_help_panel=STREAM)(intake.ingest)
+app.command("consume", rich_help_panel=STREAM)(kafka.consume)
+app.command("decide", rich_help_panel=STREAM)(deciding.decide)
+app.command("publish", rich_help_panel=STREAM)(kafka.publish)
+app.command("sql", rich_help_panel=ASK)(sql.sql)
+app.command("verify", rich_help_panel=ASK)(audit.verify)
+app.command("replay", rich_help_panel=ASK)(audit.replay)
+app.command("solve", rich_help_panel=ASK)(solving.solve)
+app.command("migrate", rich_help_panel=RUN)(operating.migrate)
+app.command("maintain", rich_help_panel=RUN)(operating.maintain)
+app.add_typer(quarantine.app, name="quarantine", rich_help_panel=RUN)
+app.add_typer(kafka.partitions_app, name="partitions", rich_help_panel=RUN)
+app.add_typer(intake.fleets_app, name="fleets", rich_help_panel=RUN)
+app.add_typer(bench.app, name="bench", rich_help_panel=RUN)
