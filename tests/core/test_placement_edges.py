@@ -5,10 +5,11 @@ from fractions import Fraction
 import pytest
 
 from ledger.core.placement.answer import Placement
-from ledger.core.placement.nearest_level import Step, first_steps
+from ledger.core.placement.nearest_level import Step, first_steps, walk_to_levels
 from ledger.core.placement.place import place
 from ledger.core.placement.question import INFINITE, Node, Policy, Request, Strategy, checked
 from ledger.core.placement.reasons import highest_usage, outcomes
+from ledger.errors import InvalidRequest
 from ledger.units import NodeName
 
 
@@ -141,6 +142,17 @@ def test_nearest_level_leaps_over_rounds_that_are_alike() -> None:
     assert deploy[NodeName("e")] == 5
     usages = [one.usage + deploy[one.name] * one.rate for one in nodes[:3]]
     assert max(usages) - min(usages) < Fraction(7, 100)
+
+
+def test_a_walk_without_end_is_refused() -> None:
+    # Rates that only meet again after a hundred thousand steps.
+    nodes = [node("a", INFINITE, rate="1/100003"), node("b", INFINITE, rate="1/99991")]
+
+    with pytest.raises(InvalidRequest) as refused:
+        walk_to_levels(nodes, 2**40, longest_walk=500)
+
+    assert refused.value.code == "invalid_request"
+    assert walk_to_levels(nodes, 500, longest_walk=500).deploy == {"a": 250, "b": 250}
 
 
 def test_the_steps_of_a_walk_lead_to_its_answer() -> None:

@@ -60,19 +60,19 @@ def _nearest_level(number: int) -> Asking:
 
 CASES: Final[tuple[Case, ...]] = (
     Case(
-        name="placement.auto",
+        name="placement-auto",
         about="AUTO: 10,239,999 instances on 10,000 nodes",
         prepare=lambda: _auto(10_000),
         at_most_ms=Fraction(25),
     ),
     Case(
-        name="placement.auto.half",
+        name="placement-auto-half",
         about="AUTO: 5,120,000 instances on 10,000 nodes, half of what they take",
         prepare=lambda: _auto_by_half(10_000),
         at_most_ms=Fraction(25),
     ),
     Case(
-        name="placement.after_usage",
+        name="placement-after-usage",
         about="GLOBAL by after_usage: 5,000,000 instances on 10,000 nodes",
         prepare=lambda: _after_usage(10_000),
         at_most_ms=Fraction(150),
@@ -81,19 +81,19 @@ CASES: Final[tuple[Case, ...]] = (
 
 GROWTHS: Final[tuple[Growth, ...]] = (
     Growth(
-        name="placement.auto",
+        name="placement-auto",
         about="AUTO: 512 instances a node",
         prepare=_auto_by_half,
         sizes=SIZES,
     ),
     Growth(
-        name="placement.after_usage",
+        name="placement-after-usage",
         about="GLOBAL by after_usage: 500 instances a node",
         prepare=_after_usage,
         sizes=SIZES,
     ),
     Growth(
-        name="placement.nearest_level",
+        name="placement-nearest-level",
         about="GLOBAL by nearest_level: 5 instances a node, one by one",
         prepare=_nearest_level,
         sizes=(1_000, 2_000, 4_000, 8_000),

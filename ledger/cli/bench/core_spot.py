@@ -85,14 +85,14 @@ def _burst(pods: int) -> None:
 
 CASES: Final[tuple[Case, ...]] = (
     Case(
-        "admission, 40 pods",
+        "admission-40",
         "class and patch of one pod of a Deployment of 40",
         partial(_decide_and_patch, 40),
         DECIDE_AND_PATCH_MS,
         ADMISSIONS,
     ),
     Case(
-        "admission, 1,000 pods",
+        "admission-1000",
         "class and patch of one pod of a Deployment of 1,000",
         partial(_decide_and_patch, 1_000),
         DECIDE_AND_PATCH_MS,
@@ -102,13 +102,13 @@ CASES: Final[tuple[Case, ...]] = (
 
 GROWTHS: Final[tuple[Growth, ...]] = (
     Growth(
-        "burst",
+        "admission-burst",
         "admissions of all pods of a Deployment before any of them is seen",
         lambda pods: partial(_burst, pods),
         (125, 250, 500, 1_000),
     ),
     Growth(
-        "terms",
+        "patch-terms",
         "patch of a pod by the number of its required terms",
         lambda terms: partial(
             patch, _pod(terms), wanted="od", mode="slots", reservation="r1", marks=MARKS

@@ -44,10 +44,22 @@ class Step:
     next_level: Fraction | None
 
 
-def walk_to_levels(nodes: Sequence[Node], need: int) -> Placement:
-    """Place ``need`` instances on ``nodes``, in the order of their names, with capacity for them."""
+def walk_to_levels(
+    nodes: Sequence[Node], need: int, *, longest_walk: int = LONGEST_WALK
+) -> Placement:
+    """Place ``need`` instances on ``nodes``, in the order of their names, with capacity for them.
+
+    Raises ``InvalidRequest`` if that takes more steps than the longest walk has.
+    """
     takes = [0] * len(nodes)
-    for place, instances, _, _ in _walk(Field(nodes), need):
+    steps = _walk(Field(nodes), need)
+    for walked, (place, instances, _, _) in enumerate(steps):
+        if walked == longest_walk:
+            raise InvalidRequest(
+                "invalid_request",
+                f"count: nearest_level goes node by node and got no further than {longest_walk}"
+                " steps; after_usage takes any number",
+            )
         takes[place] += instances
     assert sum(takes) == need, "no instance is lost or made up"
     return Placement({node.name: take for node, take in zip(nodes, takes, strict=True) if take})
@@ -73,7 +85,6 @@ def _walk(field: Field, need: int) -> Iterator[tuple[int, int, Rule, Amount | No
     expected: Round | None = None
     left_then = list(field.left)
     look_back = pause
-    walked = 0
     while need:
         if look_back:
             place, rule, next_level = field.choose()
@@ -82,13 +93,6 @@ def _walk(field: Field, need: int) -> Iterator[tuple[int, int, Rule, Amount | No
             yield place, instances, rule, next_level
             need -= instances
             look_back -= 1
-            walked += 1
-            if walked > LONGEST_WALK:
-                raise InvalidRequest(
-                    "invalid_request",
-                    f"count: nearest_level goes node by node and got no further than {LONGEST_WALK}"
-                    " steps; after_usage takes any number",
-                )
             continue
         if expected is not None:
             for place, instances in expected.leap(field, need):

@@ -114,7 +114,7 @@ def _require_valid(node: Node) -> None:
     _require_whole(f"capacity of {node.name}", node.capacity)
     raise InvalidRequest(
         "invalid_request",
-        f"{node.name}: usage {node.usage!r} and rate {node.rate!r} are not both exact and from 0 up",
+        f"{node.name}: usage {node.usage} and rate {node.rate} are not both fractions from 0 up",
     )
 
 
