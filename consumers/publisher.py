@@ -33,6 +33,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from consumers import clients
 from consumers.settings import Settings
+from consumers.totals import Sent
 from ledger.errors import KafkaUnavailable, LedgerStopped, LogUnavailable, WrongPosition
 from ledger.facts.decision import RECORD_LAYOUT
 from ledger.log import decisions, fleets, leases, outbox, quarantine
@@ -357,8 +358,11 @@ _HandOn = Callable[[Fleet, int], Awaitable[int]]
 class _Publisher:
     """Publishes for every fleet in turn, as long as both sides are there."""
 
-    def __init__(self, post: Post, connection: Connection, prefix: str, holder: str) -> None:
+    def __init__(
+        self, post: Post, connection: Connection, prefix: str, holder: str, sent: Sent
+    ) -> None:
         self._post = post
+        self._sent = sent
         self._connection = connection
         self._decisions_topic = f"{prefix}decisions"
         self._letters_topic = f"{prefix}deadletter"
@@ -382,6 +386,7 @@ class _Publisher:
         for lease, _ in self._held.values():
             await leases.let_go(self._connection, lease)
         self._held.clear()
+        self._sent.leases_held = 0
 
     async def _publish(self, fleet: Fleet, hand_on: _HandOn) -> bool:
         now = asyncio.get_running_loop().time()
@@ -401,11 +406,16 @@ class _Publisher:
         except WrongPosition as error:
             log.warning("lease_lost", fleet=fleet.name, why=str(error))
             self._held.pop(fleet.name, None)
+            self._sent.leases_lost += 1
             return False
         except (KafkaUnavailable, LedgerStopped) as error:
             log.error("cannot publish", fleet=fleet.name, why=str(error))  # noqa: TRY400 - said by name
             self._resting[fleet.name] = asyncio.get_running_loop().time() + REST_SECONDS
+            self._sent.postponed += 1
             return False
+        finally:
+            self._sent.leases_held = len(self._held)
+        self._sent.batches += 1
         log.info("published", fleet=fleet.name, first=first, next=after)
         return True
 
@@ -433,26 +443,42 @@ class _Publisher:
                 if not parcels:
                     raise
                 break
-        return first + await self._post.hand_on(self._decisions_topic, parcels)
+        taken = await self._post.hand_on(self._decisions_topic, parcels)
+        self._sent.decisions += taken
+        return first + taken
 
     async def _letters(self, _fleet: Fleet, first: int) -> int:
         page = await quarantine.page(self._connection, first=Position(first))
         taken = await self._post.hand_on(self._letters_topic, [letter(found) for found in page])
+        self._sent.letters += taken
         return page[taken - 1].position + 1 if taken else first
 
 
-async def run(settings: Settings, database_url: str, *, holder: str, stop: asyncio.Event) -> None:
-    """Publish until ``stop`` is set; a side that goes away is waited for."""
+async def run(
+    settings: Settings,
+    database_url: str,
+    *,
+    holder: str,
+    stop: asyncio.Event,
+    sent: Sent | None = None,
+) -> None:
+    """Publish until ``stop`` is set; a side that goes away is waited for.
+
+    What is handed on is counted in ``sent`` as it happens.
+    """
+    sent = Sent() if sent is None else sent
     while not stop.is_set():
         try:
-            await _while_both_are_there(settings, database_url, holder, stop)
+            await _while_both_are_there(settings, database_url, holder, stop, sent)
         except (KafkaUnavailable, LogUnavailable) as error:
+            sent.interrupted += 1
+            sent.leases_held = 0
             log.warning("cannot publish now", why=str(error))
             await _wait(stop, RETRY_SECONDS)
 
 
 async def _while_both_are_there(
-    settings: Settings, database_url: str, holder: str, stop: asyncio.Event
+    settings: Settings, database_url: str, holder: str, stop: asyncio.Event, sent: Sent
 ) -> None:
     async with AsyncExitStack() as open_:
         connection = await open_.enter_async_context(connected(database_url, "ledger_publisher"))
@@ -462,7 +488,7 @@ async def _while_both_are_there(
         post = Post(settings)
         open_.push_async_callback(post.close)
         await post.ready()
-        publisher = _Publisher(post, connection, settings.kafka_topic_prefix, holder)
+        publisher = _Publisher(post, connection, settings.kafka_topic_prefix, holder, sent)
         while not stop.is_set():
             if not await publisher.turn():
                 await bell.wait(at_most=POLL_SECONDS)

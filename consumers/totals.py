@@ -1,4 +1,4 @@
-"""What a consumer has done since it started, as plain numbers."""
+"""What a consumer or a publisher has done since it started, as plain numbers."""
 
 from dataclasses import asdict, dataclass
 
@@ -53,3 +53,20 @@ class Totals:
     def numbers(self) -> dict[str, int]:
         """By name."""
         return asdict(self)
+
+
+@dataclass(slots=True)
+class Sent:
+    """What a publisher handed on. Counts that only grow, but for the leases it holds."""
+
+    decisions: int = 0
+    letters: int = 0
+    """Quarantined messages. What is handed on again after a crash counts again, as do decisions."""
+    batches: int = 0
+    postponed: int = 0
+    """Times a fleet had to rest because what comes next could not be handed on."""
+    interrupted: int = 0
+    """Times Kafka or Postgres could not be reached at all."""
+    leases_held: int = 0
+    leases_lost: int = 0
+    """Somebody else publishes for a fleet now."""

@@ -335,11 +335,12 @@ CREATE TABLE ledger.divisions (
     cluster text NOT NULL,
     namespace text NOT NULL,
     workload text NOT NULL,
-    weight numeric NOT NULL,
+    weight numeric,
     replicas bigint NOT NULL,
-    floor bigint NOT NULL,
-    residual boolean NOT NULL,
-    previous_replicas bigint NOT NULL
+    floor bigint,
+    residual boolean,
+    previous_replicas bigint NOT NULL,
+    available bigint
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
@@ -589,10 +590,20 @@ CREATE TABLE ledger.leases (
     epoch bigint NOT NULL,
     holder text NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    taken_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT leases_duty_check CHECK ((duty = ANY (ARRAY['decide'::text, 'publish'::text])))
 );
 
 ALTER TABLE ledger.leases OWNER TO ledger_owner;
+
+CREATE TABLE ledger.open_refusals (
+    fleet integer NOT NULL,
+    wanted text NOT NULL,
+    subject text NOT NULL,
+    number bigint NOT NULL
+);
+
+ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
 
 CREATE TABLE ledger.partition_epochs (
     topic text NOT NULL,
@@ -769,6 +780,17 @@ CREATE TABLE ledger.source_bindings (
 
 ALTER TABLE ledger.source_bindings OWNER TO ledger_owner;
 
+CREATE TABLE ledger.standbys (
+    fleet integer NOT NULL,
+    duty text NOT NULL,
+    holder text NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT standbys_duty_check CHECK ((duty = ANY (ARRAY['decide'::text, 'publish'::text])))
+);
+
+ALTER TABLE ledger.standbys OWNER TO ledger_owner;
+
 CREATE TABLE ledger.tile_hashes (
     fleet integer NOT NULL,
     tree text NOT NULL,
@@ -843,7 +865,9 @@ CREATE VIEW ledger_api.divisions AS
     v.floor,
     v.residual,
     v.previous_replicas,
-    d.branch
+    d.branch,
+    (d.reasons ->> 'strategy'::text) AS strategy,
+    v.available
    FROM ((ledger.divisions v
      JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
      JOIN ledger.fleets f ON ((f.number = v.fleet)));
@@ -864,17 +888,21 @@ COMMENT ON COLUMN ledger_api.divisions.workload IS 'Name of the workload.';
 
 COMMENT ON COLUMN ledger_api.divisions.cluster IS 'Name of the cluster.';
 
-COMMENT ON COLUMN ledger_api.divisions.weight IS 'The weight it was given.';
+COMMENT ON COLUMN ledger_api.divisions.weight IS 'The weight it was divided by: as wished, or its room; null where it took no part or got a copy.';
 
 COMMENT ON COLUMN ledger_api.divisions.replicas IS 'How many replicas it got.';
 
-COMMENT ON COLUMN ledger_api.divisions.floor IS 'The whole part of its weighted share.';
+COMMENT ON COLUMN ledger_api.divisions.floor IS 'The whole part of its weighted share; null but for static weight.';
 
-COMMENT ON COLUMN ledger_api.divisions.residual IS 'Whether it got one of the replicas that the whole parts left over.';
+COMMENT ON COLUMN ledger_api.divisions.residual IS 'Whether it got one of the replicas that the whole parts left over; null but for static weight.';
 
 COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision.';
 
 COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.';
+
+COMMENT ON COLUMN ledger_api.divisions.strategy IS 'static, webster, dynamic, aggregated or duplicated.';
+
+COMMENT ON COLUMN ledger_api.divisions.available IS 'How many more it could take; null where that was not asked.';
 
 CREATE VIEW ledger_api.events AS
  SELECT f.name AS fleet,
@@ -955,8 +983,16 @@ CREATE VIEW ledger_api.fleets AS
     COALESCE(d.size, (0)::bigint) AS decisions,
     encode(d.root, 'hex'::text) AS decision_root,
     c.through AS decided_through,
-    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided
-   FROM (((ledger.fleets f
+    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided,
+    ledger.moment(w.recorded_at_micros) AS undecided_since,
+        CASE
+            WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(w.recorded_at_micros))), (0)::numeric)))::double precision
+            ELSE NULL::double precision
+        END AS lag_seconds,
+    ( SELECT count(*) AS count
+           FROM ledger.open_refusals o
+          WHERE (o.fleet = f.number)) AS open_refusals
+   FROM ((((ledger.fleets f
      LEFT JOIN LATERAL ( SELECT h.size,
             h.root,
             h.recorded_at_micros
@@ -972,7 +1008,11 @@ CREATE VIEW ledger_api.fleets AS
          LIMIT 1) d ON (true))
      LEFT JOIN LATERAL ( SELECT max(x.through) AS through
            FROM ledger.decided x
-          WHERE (x.fleet = f.number)) c ON (true));
+          WHERE (x.fleet = f.number)) c ON (true))
+     LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
+           FROM ledger.events x
+          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
+         LIMIT 1) w ON (true));
 
 ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
 
@@ -1000,6 +1040,12 @@ COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last eve
 
 COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
 
+COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.';
+
+COMMENT ON COLUMN ledger_api.fleets.lag_seconds IS 'How long that event has waited, 0 where none does; null on the event clock, which does not say.';
+
+COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are refused now; open_refusals has them.';
+
 CREATE VIEW ledger_api.incidents AS
  SELECT e."position",
     ledger.moment(e.recorded_at_micros) AS recorded_at,
@@ -1023,6 +1069,121 @@ COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns, such as top
 COMMENT ON COLUMN ledger_api.incidents.kind IS 'Kind of incident, one of docs/errors.md.';
 
 COMMENT ON COLUMN ledger_api.incidents.detail IS 'What happened, in words.';
+
+CREATE VIEW ledger_api.leases AS
+ SELECT f.name AS fleet,
+    l.duty,
+    l.holder,
+    false AS standby,
+    l.taken_at AS since
+   FROM (ledger.leases l
+     JOIN ledger.fleets f ON ((f.number = l.fleet)))
+  WHERE (l.expires_at > clock_timestamp())
+UNION ALL
+ SELECT f.name AS fleet,
+    s.duty,
+    s.holder,
+    true AS standby,
+    s.since
+   FROM (ledger.standbys s
+     JOIN ledger.fleets f ON ((f.number = s.fleet)))
+  WHERE ((s.expires_at > clock_timestamp()) AND (NOT (EXISTS ( SELECT
+           FROM ledger.leases l
+          WHERE ((l.fleet = s.fleet) AND (l.duty = s.duty) AND (l.holder = s.holder) AND (l.expires_at > clock_timestamp()))))));
+
+ALTER VIEW ledger_api.leases OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.leases IS 'Who decides or publishes for a fleet just now, and which deciders would take over, a process a row.';
+
+COMMENT ON COLUMN ledger_api.leases.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.leases.duty IS 'decide or publish.';
+
+COMMENT ON COLUMN ledger_api.leases.holder IS 'The process: host, number, and a word that no other has.';
+
+COMMENT ON COLUMN ledger_api.leases.standby IS 'False for the one that does it, true for a decider that waits to take over.';
+
+COMMENT ON COLUMN ledger_api.leases.since IS 'Since when it has held the lease, or stood by, without a pause.';
+
+CREATE VIEW ledger_api.open_refusals AS
+ SELECT f.name AS fleet,
+    o.number,
+    d."position",
+    o.wanted AS kind_wanted,
+    o.subject,
+    (d.result ->> 'reason'::text) AS reason,
+    (d.result ->> 'waits_for'::text) AS waits_for
+   FROM ((ledger.open_refusals o
+     JOIN ledger.fleets f ON ((f.number = o.fleet)))
+     JOIN ledger.decisions d ON (((d.fleet = o.fleet) AND (d.number = o.number))));
+
+ALTER VIEW ledger_api.open_refusals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.open_refusals IS 'What is wanted now and could not be served so far, a question a row.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.number IS 'The decision that refused it.';
+
+COMMENT ON COLUMN ledger_api.open_refusals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.kind_wanted IS 'The kind of decision that was asked for.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.subject IS 'Key of what was asked about.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.reason IS 'Reason code, such as no_candidate_cluster.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.waits_for IS 'What has to come before it is asked again.';
+
+CREATE VIEW ledger_api.partitions AS
+ SELECT l.topic,
+    l.partition,
+    r.next AS next_offset,
+    COALESCE(h.halted, false) AS halted,
+        CASE
+            WHEN h.halted THEN h.reason
+            ELSE NULL::text
+        END AS reason,
+        CASE
+            WHEN h.halted THEN h.detail
+            ELSE NULL::text
+        END AS detail,
+        CASE
+            WHEN h.halted THEN h.at
+            ELSE NULL::timestamp with time zone
+        END AS halted_at
+   FROM ((ledger.partition_locks l
+     LEFT JOIN LATERAL ( SELECT x.next
+           FROM ledger.receipts x
+          WHERE ((x.topic = l.topic) AND (x.partition = l.partition))
+          ORDER BY x.number DESC
+         LIMIT 1) r ON (true))
+     LEFT JOIN LATERAL ( SELECT x.halted,
+            x.reason,
+            x.detail,
+            x.at
+           FROM ledger.partition_halts x
+          WHERE ((x.topic = l.topic) AND (x.partition = l.partition))
+          ORDER BY x.number DESC
+         LIMIT 1) h ON (true));
+
+ALTER VIEW ledger_api.partitions OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.partitions IS 'A Kafka partition a row: how far it was taken, and whether it stands still until a person has looked.';
+
+COMMENT ON COLUMN ledger_api.partitions.topic IS 'Kafka topic.';
+
+COMMENT ON COLUMN ledger_api.partitions.partition IS 'Kafka partition.';
+
+COMMENT ON COLUMN ledger_api.partitions.next_offset IS 'The next offset to take; null before the first batch.';
+
+COMMENT ON COLUMN ledger_api.partitions.halted IS 'Whether it stands still.';
+
+COMMENT ON COLUMN ledger_api.partitions.reason IS 'Why it stands still, one of docs/operating-kafka.md.';
+
+COMMENT ON COLUMN ledger_api.partitions.detail IS 'What exactly was found.';
+
+COMMENT ON COLUMN ledger_api.partitions.halted_at IS 'Since when it stands still.';
 
 CREATE VIEW ledger_api.placements AS
  SELECT f.name AS fleet,
@@ -1125,7 +1286,10 @@ CREATE VIEW ledger_api.refusals AS
     (d.result ->> 'wanted'::text) AS kind_wanted,
     d.subject,
     (d.result ->> 'reason'::text) AS reason,
-    (d.reasons -> 'detail'::text) AS detail
+    (d.reasons -> 'detail'::text) AS detail,
+    (EXISTS ( SELECT
+           FROM ledger.open_refusals o
+          WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS open
    FROM (ledger.decisions d
      JOIN ledger.fleets f ON ((f.number = d.fleet)))
   WHERE (d.kind = 'refusal'::text);
@@ -1147,6 +1311,8 @@ COMMENT ON COLUMN ledger_api.refusals.subject IS 'Key of what was asked about.';
 COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candidate_cluster.';
 
 COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason.';
+
+COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
 
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_0 FOR VALUES WITH (modulus 8, remainder 0);
 
@@ -1251,6 +1417,12 @@ ALTER TABLE ONLY ledger.incarnations
 ALTER TABLE ONLY ledger.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (fleet, duty);
 
+ALTER TABLE ONLY ledger.open_refusals
+    ADD CONSTRAINT open_refusals_fleet_number_key UNIQUE (fleet, number);
+
+ALTER TABLE ONLY ledger.open_refusals
+    ADD CONSTRAINT open_refusals_pkey PRIMARY KEY (fleet, wanted, subject);
+
 ALTER TABLE ONLY ledger.partition_epochs
     ADD CONSTRAINT partition_epochs_pkey PRIMARY KEY (topic, partition, epoch);
 
@@ -1286,6 +1458,9 @@ ALTER TABLE ONLY ledger.snapshots
 
 ALTER TABLE ONLY ledger.source_bindings
     ADD CONSTRAINT source_bindings_pkey PRIMARY KEY (source, fleet);
+
+ALTER TABLE ONLY ledger.standbys
+    ADD CONSTRAINT standbys_pkey PRIMARY KEY (fleet, duty, holder);
 
 ALTER TABLE ONLY ledger.tile_hashes
     ADD CONSTRAINT tile_hashes_pkey PRIMARY KEY (fleet, tree, level, number);
@@ -1485,6 +1660,9 @@ ALTER TABLE ONLY ledger.receipts
 
 ALTER TABLE ONLY ledger.snapshots
     ADD CONSTRAINT snapshots_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.standbys
+    ADD CONSTRAINT standbys_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
 
 ALTER TABLE ONLY ledger.tile_hashes
     ADD CONSTRAINT tile_hashes_fleet_tree_fkey FOREIGN KEY (fleet, tree) REFERENCES ledger.append_locks(fleet, tree);
@@ -1710,6 +1888,12 @@ GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_decider;
 GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.leases TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.open_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_writer;
 GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_decider;
@@ -1782,6 +1966,12 @@ GRANT SELECT ON TABLE ledger.source_bindings TO ledger_decider;
 GRANT SELECT ON TABLE ledger.source_bindings TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.source_bindings TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.standbys TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.standbys TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.standbys TO ledger_decider;
+GRANT SELECT ON TABLE ledger.standbys TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.standbys TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_decider;
@@ -1822,6 +2012,27 @@ GRANT SELECT ON TABLE ledger_api.incidents TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.incidents TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.incidents TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.incidents TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.leases TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.partitions TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.placements TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.placements TO ledger_maintainer;

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
 from ledger.facts.control import PolicyChanged
-from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.decision import Decision, Division, Fairness, Refusal
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
 from ledger.facts.own import TimePassed
@@ -35,9 +35,25 @@ FLEET = FleetName("shop")
 SECOND = 1_000_000
 DAY = 24 * 60 * 60 * SECOND
 
-NOTHING = workload.Request(
-    CpuMilli(0), cpu_bind=False, memory=Bytes(0), storage=Bytes(0), volumes=()
-)
+
+def each_takes(
+    *,
+    cpu: int = 0,
+    bind: bool = False,
+    memory: int = 0,
+    storage: int = 0,
+    volumes: Sequence[str] = (),
+) -> workload.Request:
+    return workload.Request(
+        CpuMilli(cpu),
+        cpu_bind=bind,
+        memory=Bytes(memory),
+        storage=Bytes(storage),
+        volumes=tuple(volumes),
+    )
+
+
+NOTHING = each_takes()
 
 
 def genesis(salt: str | None = None) -> Genesis:
@@ -71,8 +87,22 @@ def cluster_gone(
 
 
 def node_up(
-    cluster_name: str, name: str, *, uid: str | None = None, revision: int | None = None
+    cluster_name: str,
+    name: str,
+    *,
+    uid: str | None = None,
+    revision: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    ready: bool = True,
+    schedulable: bool = True,
+    cores: Mapping[str, int] | None = None,
+    cpu: int = 4000,
+    memory: int = 0,
+    storage: int = 0,
+    volumes: Mapping[str, int] | None = None,
+    pods: int | None = None,
 ) -> cluster.NodeUpserted:
+    """A node; its cpu is told by its ``cores`` where they are given."""
     return cluster.NodeUpserted(
         cluster=ClusterName(cluster_name),
         name=NodeName(name),
@@ -80,19 +110,27 @@ def node_up(
         revision=revision,
         region="",
         zone="",
-        labels=(),
-        ready=True,
-        schedulable=True,
-        cores=(),
-        cpu=CpuMilli(4000),
+        labels=tuple(sorted((labels or {}).items())),
+        ready=ready,
+        schedulable=schedulable,
+        cores=tuple(sorted((cores or {}).items())),
+        cpu=None if cores else CpuMilli(cpu),
         share_base=100,
-        memory=Bytes(0),
+        memory=Bytes(memory),
         numa=(),
         numa_memory=(),
-        volumes=(),
-        storage=Bytes(0),
-        pods=None,
+        volumes=tuple((device, Bytes(size)) for device, size in sorted((volumes or {}).items())),
+        storage=Bytes(storage),
+        pods=pods,
     )
+
+
+def node_gone(cluster_name: str, name: str) -> cluster.NodeRemoved:
+    return cluster.NodeRemoved(ClusterName(cluster_name), NodeName(name), None, None)
+
+
+def node_reclaimed(cluster_name: str, name: str) -> cluster.NodeReclaiming:
+    return cluster.NodeReclaiming(ClusterName(cluster_name), NodeName(name), notice_seconds=120)
 
 
 def disk_up(cluster_name: str, node: str, name: str) -> disk.DiskUpserted:
@@ -167,6 +205,8 @@ def divided(
     clusters: Sequence[str] = (),
     selector: Mapping[str, str] | None = None,
     caps: Mapping[str, int] | None = None,
+    over_clusters: tuple[int, int | None] | None = None,
+    over_regions: tuple[int, int | None] | None = None,
 ) -> workload.DivisionSpec:
     return workload.DivisionSpec(
         strategy=strategy,
@@ -178,8 +218,8 @@ def divided(
         caps=tuple(
             (ClusterName(name), Replicas(cap)) for name, cap in sorted((caps or {}).items())
         ),
-        spread_clusters=None,
-        spread_regions=None,
+        spread_clusters=None if over_clusters is None else workload.Bounds(*over_clusters),
+        spread_regions=None if over_regions is None else workload.Bounds(*over_regions),
     )
 
 
@@ -193,6 +233,8 @@ def workload_up(
     kind: workload.WorkloadKind = "Deployment",
     queue: str | None = None,
     priority: int = 0,
+    request: workload.Request = NOTHING,
+    deploy: workload.DeploySpec | None = None,
 ) -> workload.WorkloadUpserted:
     namespace, name = key.split("/")
     return workload.WorkloadUpserted(
@@ -202,10 +244,10 @@ def workload_up(
         revision=revision,
         kind=kind,
         replicas=Replicas(replicas),
-        request=NOTHING,
+        request=request,
         division=division,
         cluster=None,
-        deploy=None,
+        deploy=deploy,
         min_available=None,
         queue=queue,
         priority=priority,
@@ -316,6 +358,12 @@ def allocation(made: Decision) -> dict[str, int]:
 def division_of(made: Decision) -> Division:
     assert isinstance(made.outcome, Division)
     return made.outcome
+
+
+def fairness_of(made: Decision) -> Fairness:
+    fairness = division_of(made).fairness
+    assert fairness is not None, "only static weight is fair by floors and residuals"
+    return fairness
 
 
 def refusal_of(made: Decision) -> Refusal:

@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from ledger import __version__
-from ledger.cli import audit, deciding, demo, intake, kafka, operating, quarantine, sql
+from ledger.cli import (
+    audit,
+    deciding,
+    demo,
+    intake,
+    kafka,
+    operating,
+    quarantine,
+    sql,
+    standing,
+    watching,
+)
 from ledger.cli.bench import main as bench
 from ledger.cli.solve import main as solving
 
@@ -45,11 +56,12 @@ START, STREAM, ASK, RUN = "Start here", "Stream events in", "Ask and audit", "Op
 app.command("demo", rich_help_panel=START)(demo.demo)
 app.command("up", rich_help_panel=START)(operating.up)
 app.command("down", rich_help_panel=START)(operating.down)
-app.command("status", rich_help_panel=START)(operating.status)
+app.command("status", rich_help_panel=START)(standing.status)
 app.command("ingest", rich_help_panel=STREAM)(intake.ingest)
 app.command("consume", rich_help_panel=STREAM)(kafka.consume)
 app.command("decide", rich_help_panel=STREAM)(deciding.decide)
 app.command("publish", rich_help_panel=STREAM)(kafka.publish)
+app.command("watch", rich_help_panel=ASK)(watching.watch)
 app.command("sql", rich_help_panel=ASK)(sql.sql)
 app.command("verify", rich_help_panel=ASK)(audit.verify)
 app.command("replay", rich_help_panel=ASK)(audit.replay)

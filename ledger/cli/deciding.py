@@ -5,6 +5,8 @@ import json
 import os
 import secrets
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import Annotated
 
@@ -14,8 +16,11 @@ from rich.console import Console
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.decision_lines import line
+from ledger.cli.logs import LogLevel
+from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run_until_asked
 from ledger.engine import decider
+from ledger.engine.activity import Activity
 from ledger.facts.decision import Decision
 
 
@@ -41,6 +46,9 @@ def decide(
         list[str] | None, typer.Option(help="Only this fleet; may be given more than once.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not print decisions.")] = False,
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = LOOPBACK,
+    log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -48,9 +56,10 @@ def decide(
     """Fold each fleet's log and decide what its events raise.
 
     One process decides for a fleet at a time; a second one stands by and takes over within
-    seconds. What was decided stands in `ledger_api.decisions`.
+    seconds (`ledger status` shows both). Any number of fleets share a process. What was decided
+    stands in `ledger_api.decisions`; `ledger watch` shows it as it is made, whoever decides.
     """
-    logs.configure()
+    logs.configure_as_asked(log_level)
     console = Console(highlight=False)
 
     def show(made: tuple[Decision, ...]) -> None:
@@ -59,17 +68,43 @@ def decide(
                 console.print(line(decision), soft_wrap=True)
 
     async def main(stop: asyncio.Event) -> decider.Progress:
-        return await decider.decide(
-            await locate(database_url, data),
-            holder=holder(),
-            until_idle=until_idle,
-            stop=stop,
-            only=frozenset(fleet) if fleet else None,
-            on_decisions=show,
-        )
+        url = await locate(database_url, data)
+        activity = Activity()
+        async with measured(url, activity, port=metrics_port, address=metrics_address):
+            return await decider.decide(
+                url,
+                holder=holder(),
+                until_idle=until_idle,
+                stop=stop,
+                only=frozenset(fleet) if fleet else None,
+                on_decisions=show,
+                activity=activity,
+            )
 
     done = run_until_asked(main)
     if as_json:
         typer.echo(json.dumps({"events": done.events, "decisions": done.decisions}))
     elif until_idle:
         typer.echo(f"{done.events:,} events folded, {done.decisions:,} decisions made")
+
+
+@asynccontextmanager
+async def measured(
+    url: str, activity: Activity, *, port: int | None, address: str
+) -> AsyncIterator[None]:
+    """Serve what the decider does, and how all fleets stand, if there is a port to do it on."""
+    if port is None:
+        yield
+        return
+    from ledger.cli.metrics.collecting import Deciding, Standing
+    from ledger.cli.metrics.observing import observe
+    from ledger.cli.metrics.serving import serving
+
+    standing = Standing()
+    with serving(port, address, Deciding(activity), standing):
+        observing = asyncio.create_task(observe(url, standing))
+        try:
+            yield
+        finally:
+            observing.cancel()
+            await asyncio.wait({observing})

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from ledger.cli import standing
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
@@ -149,7 +150,28 @@ class _Told:
         )
 
 
-fleets_app = typer.Typer(help="Fleets: what one log decides for.", no_args_is_help=True)
+fleets_app = typer.Typer(invoke_without_command=True)
+
+
+@fleets_app.callback()
+def list_fleets(
+    context: typer.Context,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the fleets, or open one: a fleet is what one log decides for.
+
+    `ledger fleets` shows how each stands, in the columns of `ledger status`; with `--json` one
+    fleet a line.
+    """
+    if context.invoked_subcommand is None:
+        standing.fleets(database_url, data, as_json=as_json)
+        return
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"say what belongs to it behind {context.invoked_subcommand}")
 
 
 @fleets_app.command("open")

@@ -13,6 +13,8 @@ from rich.table import Table
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.deciding import holder
+from ledger.cli.logs import LogLevel
+from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import receipts
@@ -28,6 +30,9 @@ def consume(
             help="Only this topic; may be given more than once. Default: all of Ledger's."
         ),
     ] = None,
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = LOOPBACK,
+    log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
     data: Data = None,
 ) -> None:
@@ -38,8 +43,12 @@ def consume(
     """
     from consumers import feed, subscription
     from consumers.settings import Settings
+    from consumers.totals import Totals
+    from ledger.cli.metrics.collecting import Consuming
+    from ledger.cli.metrics.serving import serving
 
-    logs.configure()
+    logs.configure_as_asked(log_level)
+    totals = Totals()
 
     async def main(stop: asyncio.Event) -> None:
         url = await locate(database_url, data)
@@ -53,24 +62,36 @@ def consume(
                     f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}"
                 )
             topics = tuple(one for one in topics if one.name in topic)
-        await feed.run(settings, url, topics=topics, stop=stop)
+        with serving(metrics_port, metrics_address, Consuming(totals)):
+            await feed.run(settings, url, topics=topics, stop=stop, totals=totals)
 
     run_until_asked(main)
 
 
-def publish(database_url: DatabaseUrl = None, data: Data = None) -> None:
+def publish(
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = LOOPBACK,
+    log_level: LogLevel = "info",
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
     """Hand on to Kafka, in order and at least once.
 
     Decisions go to the topic ledger.decisions, quarantined messages to ledger.deadletter.
     """
     from consumers import publisher
     from consumers.settings import Settings
+    from consumers.totals import Sent
+    from ledger.cli.metrics.collecting import Publishing
+    from ledger.cli.metrics.serving import serving
 
-    logs.configure()
+    logs.configure_as_asked(log_level)
+    sent = Sent()
 
     async def main(stop: asyncio.Event) -> None:
         url = await locate(database_url, data)
-        await publisher.run(Settings(), url, holder=holder(), stop=stop)
+        with serving(metrics_port, metrics_address, Publishing(sent)):
+            await publisher.run(Settings(), url, holder=holder(), stop=stop, sent=sent)
 
     run_until_asked(main)
 

@@ -2,8 +2,21 @@
 
 import logging
 import sys
+from typing import Annotated, Literal
 
 import structlog
+import typer
+
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(
+        "--log-level",
+        envvar="LEDGER_LOG_LEVEL",
+        help="How much goes to the log on standard error: debug tells every batch, info every change"
+        " of state.",
+        rich_help_panel="Monitoring",
+    ),
+]
 
 
 def configure(*, level: int = logging.INFO) -> None:
@@ -21,3 +34,8 @@ def configure(*, level: int = logging.INFO) -> None:
         # Asked for at each line, so that whoever redirects standard error redirects these too.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
+
+
+def configure_as_asked(level: LogLevel) -> None:
+    """Send structured logs to standard error, from this level on."""
+    configure(level=logging.getLevelNamesMapping()[level.upper()])

@@ -1,29 +1,29 @@
-"""``ledger up``, ``down``, ``status``, ``migrate`` and ``maintain``: running it."""
+"""``ledger up``, ``down``, ``migrate`` and ``maintain``: running it."""
 
 import asyncio
 import json
 import os
 import sys
-from contextlib import suppress
-from dataclasses import asdict
-from typing import Annotated, Final
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ledger.cli import logs
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, start_embedded
 from ledger.cli.database import migrate as bring_up_to_date
+from ledger.cli.logs import LogLevel
+from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import NEEDS_A_PERSON, run, run_until_asked
 from ledger.errors import LogUnavailable
 from ledger.log import partitions
 from ledger.log.database import Connection, connect, parse
 from ledger.log.embedded import server
 from ledger.log.partitions import Standing
-from ledger.views import reading
-from ledger.views.reading import FleetStanding, Waiting
+
+if TYPE_CHECKING:
+    from ledger.cli.metrics.collecting import Part
 
 RESTART_SECONDS: Final = 2
 """Long enough not to spin on a process that cannot start, short enough not to be noticed."""
@@ -33,14 +33,21 @@ MAINTAIN_SECONDS: Final = 60
 log = structlog.get_logger()
 
 
-def up(database_url: DatabaseUrl = None, data: Data = None) -> None:
+def up(
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = LOOPBACK,
+    log_level: LogLevel = "info",
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+) -> None:
     """Run everything: the log, the decider, maintenance, and Kafka where there is one.
 
     Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set; unknown fleets are opened on sight
     unless LEDGER_FLEET_CREATE says never. Each part is a process of its own and is started again
-    if it ends. Ctrl-C stops them all; the data stays.
+    if it ends. Ctrl-C stops them all; the data stays. With `--metrics-port`, the metrics of all
+    parts are served in one place.
     """
-    logs.configure()
+    logs.configure_as_asked(log_level)
 
     async def main(stop: asyncio.Event) -> None:
         url = await locate(database_url, data)
@@ -49,12 +56,28 @@ def up(database_url: DatabaseUrl = None, data: Data = None) -> None:
             parts += [["consume"], ["publish"]]
         aside.print(f"log: {parse(url).shown}", soft_wrap=True)
         aside.print("stream events in:  [bold]ledger ingest FILE[/bold]")
+        aside.print("watch decisions:   [bold]ledger watch[/bold]")
         aside.print('ask:               [bold]ledger sql "SELECT * FROM placements"[/bold]')
-        async with asyncio.TaskGroup() as running:
-            for part in parts:
-                running.create_task(_keep_running(part, url, stop))
+        told: dict[str, Part] = {}
+        with ExitStack() as open_:
+            if metrics_port is not None:
+                from ledger.cli.metrics import collecting
+                from ledger.cli.metrics.serving import serving
+
+                told = {part[0]: collecting.Part() for part in parts}
+                open_.enter_context(serving(metrics_port, metrics_address, collecting.Parts(told)))
+            async with asyncio.TaskGroup() as running:
+                for part in parts:
+                    measured = told.get(part[0])
+                    running.create_task(
+                        _keep_running(part, url, stop, measured=measured, log_level=log_level)
+                    )
 
     run_until_asked(main)
+
+
+MEASURED: Final = frozenset({"decide", "consume", "publish"})
+"""The parts that have something to tell."""
 
 
 def environment_of_parts(url: str) -> dict[str, str]:
@@ -62,11 +85,15 @@ def environment_of_parts(url: str) -> dict[str, str]:
     return {"LEDGER_FLEET_CREATE": "auto"} | os.environ | {"LEDGER_DATABASE_URL": url}
 
 
-async def _keep_running(part: list[str], url: str, stop: asyncio.Event) -> None:
-    environment = environment_of_parts(url)
+async def _keep_running(
+    part: list[str], url: str, stop: asyncio.Event, *, measured: "Part | None", log_level: LogLevel
+) -> None:
+    environment = environment_of_parts(url) | {"LEDGER_LOG_LEVEL": log_level}
     while not stop.is_set():
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ledger.cli.main", *part, env=environment, start_new_session=True
+            *(sys.executable, "-m", "ledger.cli.main", *part, *_telling(part[0], measured)),
+            env=environment,
+            start_new_session=True,
         )
         ended = asyncio.create_task(process.wait())
         asked = asyncio.create_task(stop.wait())
@@ -83,6 +110,20 @@ async def _keep_running(part: list[str], url: str, stop: asyncio.Event) -> None:
                 await stop.wait()
 
 
+def _telling(name: str, measured: "Part | None") -> list[str]:
+    """Where a part that is started now tells its metrics: to us alone, whoever asks us."""
+    if measured is None:
+        return []
+    measured.started += 1
+    if name not in MEASURED:
+        return []
+    from ledger.cli.metrics.serving import free_port
+
+    # Should somebody else take the port first, the part ends, and is started with another one.
+    measured.port = free_port()
+    return ["--metrics-port", str(measured.port), "--metrics-address", LOOPBACK]
+
+
 def down(data: Data = None) -> None:
     """Stop the embedded PostgreSQL; the data stays."""
 
@@ -96,44 +137,6 @@ def down(data: Data = None) -> None:
             aside.print(f"PostgreSQL in {before.data} has stopped", soft_wrap=True)
 
     run(main)
-
-
-def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson = False) -> None:
-    """Show each fleet: how long its log is, how far it is decided, who decides, what waits."""
-
-    async def main() -> tuple[list[FleetStanding], Waiting]:
-        connection = await connect(await locate(database_url, data), "ledger_writer")
-        try:
-            return await reading.fleets(connection), await reading.waiting(connection)
-        finally:
-            await connection.close()
-
-    fleets, waiting = run(main)
-    if as_json:
-        rows = [asdict(row) for row in fleets]
-        typer.echo(json.dumps({"fleets": rows, **asdict(waiting)}))
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("fleet")
-    for name in ("events", "undecided", "decisions"):
-        table.add_column(name, justify="right")
-    table.add_column("clock")
-    table.add_column("decider")
-    for row in fleets:
-        table.add_row(
-            row.fleet,
-            f"{row.events:,}",
-            f"{row.undecided:,}",
-            f"{row.decisions:,}",
-            row.clock,
-            row.decider or "[dim]none[/dim]",
-        )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
-        f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
-        f" {waiting.halted} partitions halted"
-    )
 
 
 def migrate(database_url: DatabaseUrl = None, data: Data = None) -> None:
@@ -175,6 +178,7 @@ def maintain(
             " table stays until you have archived and dropped it.",
         ),
     ] = None,
+    log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -184,7 +188,7 @@ def maintain(
     Every row is counted, unless it runs on with `--every`. Exit code 76 where something is wrong:
     rows in the default partition, or a fleet whose rows do not add up to its head.
     """
-    logs.configure()
+    logs.configure_as_asked(log_level)
 
     async def main(stop: asyncio.Event) -> Standing:
         connection = await connect(await locate(database_url, data), "ledger_maintainer")

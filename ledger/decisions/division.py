@@ -5,44 +5,78 @@ is its one plain form, whose digest stands in the decision, so that anybody can 
 recompute against what was asked then. ``answer`` asks and turns what comes back into a decision
 with its reasons.
 
+What each strategy looks at beside the replicas and the candidates:
+
+``static``      weights, caps, the last result if static weight made it; what is available only
+                where the policy says how much it leans the odds of the lot
+``webster``     weights; no last result
+``dynamic``, ``aggregated``  what is available, and the places in force
+``duplicated``  nothing
+
+A wish to be spread over so many clusters or regions is heeded first, by every strategy but static
+(``ledger.decisions.selection``); that too looks at what is available (``ledger.decisions.room``).
+
 What cannot be served is refused, and what was in force stays in force:
 
-``unsupported_strategy``   a wish for anything but division by static weight
 ``no_candidate_cluster``   no cluster it may go to exists and counts; waits for a cluster
-``unknown_capacity``       the policy wants odds by capacity, and a candidate's nodes are known but
-                           not what is free on them; waits for another policy
-``insufficient_capacity``  the caps together hold less than was asked for; waits for another wish
+``too_few_clusters``       fewer than the wish asks to be spread over; waits for a cluster
+``too_few_regions``        the same of regions; waits for a cluster
+``insufficient_capacity``  there is less room than was asked for: waits for nodes. Or the caps of a
+                           division by static weight together hold less: waits for another wish
+codes of an invalid request   it means nothing, and room was asked for; waits for another wish
 
-A refusal that would only repeat the open one is not recorded, and neither is one that a mere
-change of policy provoked.
+A refusal that would only repeat the open one is not recorded, and neither is one that was only
+asked again because something grew.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, cast
 
+from ledger.core.division import dynamic
+from ledger.core.division.regions import Bounds, TooFew
 from ledger.core.division.shortage import Shortage
 from ledger.core.division.static_weight import Division, Last, Request
+from ledger.core.division.webster import names_descend
 from ledger.core.lot import Lot
 from ledger.decisions import versions
+from ledger.decisions.room import available, wanted
+from ledger.decisions.selection import Asked, Selected, Spread, selected
+from ledger.errors import InvalidRequest
 from ledger.facts import decision as record
 from ledger.facts.canonical import Plain, digest
-from ledger.facts.decision import ClusterShare, Deadline, Decision, LotUse, Refusal, losers
+from ledger.facts.cluster import ClusterUpserted
+from ledger.facts.decision import (
+    RETRIED,
+    ClusterShare,
+    Deadline,
+    Decision,
+    Fairness,
+    LotUse,
+    Refusal,
+    losers,
+)
+from ledger.facts.workload import DivisionSpec, WorkloadUpserted
 from ledger.reducers.candidates import candidates, wish
-from ledger.reducers.policies import WAITS_FOR_POLICY
+from ledger.reducers.retries import WAITS_FOR_CLUSTER, WAITS_FOR_NODES
 from ledger.reducers.world import Causes, Question, World
 from ledger.units import ClusterName, Position, Replicas, Subject, Weight
 
 SYSTEM: Final = "division"
 
 STATIC: Final = "static"
+WEBSTER: Final = "webster"
+DUPLICATED: Final = "duplicated"
+BY_ROOM: Final = ("dynamic", "aggregated")
 
 REFUSED: Final = "refused"
 """The branch of every refusal."""
 
+KEEP: Final = "keep"
+"""The branch of an answer that is the last one."""
+
 WAITS_FOR_WISH: Final = "specification"
-WAITS_FOR_CLUSTER: Final = "cluster"
 
 Allocation = Mapping[ClusterName, Replicas]
 
@@ -54,24 +88,53 @@ class Given:
     strategy: str
     version: int
     request: Request
+    """Of static weight; the others read of it what they need."""
     last: Last | None
+    """For static weight."""
+    held: Allocation
+    """The places in force, for those that divide by room or select."""
+    spread: Spread | None
     lot: Lot
+    invalid: str | None
+    """Why what is available cannot be said: the code of a request that means nothing."""
     passed_over: tuple[tuple[ClusterName, str], ...]
     """Who is not in the request and why: for the reader, no part of the question."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    reason: str
+    waits_for: str
+    detail: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Divided:
+    """What a strategy answered, as a record tells it."""
+
+    branch: str
+    shares: tuple[ClusterShare, ...]
+    fairness: Fairness | None = None
+    target: Replicas | None = None
+    names_descend: bool | None = None
+    lot: LotUse | None = None
+
+    @property
+    def allocation(self) -> Allocation:
+        return {share.cluster: share.replicas for share in self.shares}
+
+
 def answer(
-    world: World, question: Question, position: Position, deadline: Deadline | None
+    world: World, question: Question, causes: Causes, position: Position, deadline: Deadline | None
 ) -> Decision | None:
     """Divide the subject's replicas as the World has it; None where there is nothing to record."""
     subject = question.subject
-    causes = world.due[question]
     asked = given(world, subject, causes)
     because = tuple(sorted(causes))
     outcome: record.Division | Refusal
     lot = None
     moved = 0
-    answered = _asked_of_the_core(world, asked)
+    chosen, answered = _asked_of_the_core(world, subject, asked)
     if isinstance(answered, _Refused):
         if _says_nothing_new(world, question, answered, causes):
             return None
@@ -87,9 +150,9 @@ def answer(
     else:
         previous = _in_force(world, subject)
         branch = answered.branch
-        lot = _lot_use(asked.lot, answered)
+        lot = answered.lot
         moved = _moved(previous, answered.allocation)
-        outcome = _division(world, subject, asked, answered, previous, because)
+        outcome = _division(world, subject, asked, answered, chosen, previous, because)
     return Decision(
         fleet=world.fleet,
         incarnation=world.incarnation,
@@ -121,6 +184,13 @@ def given(world: World, subject: Subject, causes: Causes) -> Given:
         cluster: told.get(cluster, Weight(0)) if told else Weight(1) for cluster in who.clusters
     }
     policy = world.policy.division
+    spread = _spread(world, spec, who.clusters)
+    static = spec.strategy == STATIC
+    invalid = None
+    capacities: dict[ClusterName, Replicas | None] | None = None
+    if spread is not None or spec.strategy in BY_ROOM or (static and policy.kappa is not None):
+        capacities, invalid = _available(world, workload, who.clusters)
+    caps = {cluster: cap for cluster, cap in spec.caps if cluster in weights}
     return Given(
         strategy=spec.strategy,
         version=world.policy.algorithms.division,
@@ -129,28 +199,32 @@ def given(world: World, subject: Subject, causes: Causes) -> Given:
             weights=weights,
             inertia=policy.inertia,
             fresh="fresh" in causes,
-            caps={cluster: cap for cluster, cap in spec.caps if cluster in weights} or None,
-            # A cluster without nodes has no room; one with nodes is an obstacle before this is used.
-            capacities=None if policy.kappa is None else dict.fromkeys(weights, Replicas(0)),
-            kappa=policy.kappa,
+            caps=(caps or None) if static else None,
+            capacities=capacities,
+            kappa=policy.kappa if static else None,
         ),
-        last=_last(world, subject),
+        last=_last(world, subject) if static else None,
+        held={} if capacities is None or static else _in_force(world, subject),
+        spread=spread,
         lot=Lot(world.genesis.salt, workload.uid, world.divisions.epochs.get(subject, 0)),
+        invalid=invalid,
         passed_over=who.passed_over,
     )
 
 
 def spelled(asked: Given) -> Plain:
     """What the core is asked with, as the plain value that a decision's ``inputs`` digests."""
-    request, last = asked.request, asked.last
+    request, last, spread = asked.request, asked.last, asked.spread
+    static = asked.strategy == STATIC
     return {
         "strategy": asked.strategy,
         "replicas": request.replicas,
-        "weights": _plain(request.weights),
-        "inertia": request.inertia,
+        "weights": _plain(request.weights) if static or asked.strategy == WEBSTER else None,
+        "candidates": sorted(request.weights),
+        "inertia": request.inertia if static else None,
         "fresh": request.fresh,
         "caps": None if request.caps is None else _plain(request.caps),
-        "capacities": None if request.capacities is None else _plain(request.capacities),
+        "available": None if request.capacities is None else _plain(request.capacities),
         "kappa": None if request.kappa is None else _ratio(request.kappa),
         "last": None
         if last is None
@@ -159,43 +233,227 @@ def spelled(asked: Given) -> Plain:
             "replicas": last.replicas,
             "weights": _plain(last.weights),
         },
+        "held": _plain(asked.held),
+        "spread": None
+        if spread is None
+        else {
+            "clusters": [spread.clusters.least, spread.clusters.most],
+            "regions": None
+            if spread.regions is None
+            else [spread.regions.least, spread.regions.most],
+            "region_of": {one: spread.region_of[one] for one in sorted(spread.region_of)},
+        },
         "lot": {
             "salt": asked.lot.salt,
             "workload": asked.lot.workload,
             "epoch": asked.lot.epoch,
         },
+        "invalid": asked.invalid,
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    reason: str
-    waits_for: str
-    detail: tuple[tuple[str, int], ...] = ()
+def _spread(world: World, spec: DivisionSpec, clusters: tuple[ClusterName, ...]) -> Spread | None:
+    """What the wish says of groups; static weight does not look at it."""
+    if spec.strategy == STATIC or (spec.spread_clusters is None and spec.spread_regions is None):
+        return None
+    bounds, regions = spec.spread_clusters, spec.spread_regions
+    return Spread(
+        clusters=Bounds() if bounds is None else Bounds(bounds.least, bounds.most),
+        regions=None if regions is None else Bounds(regions.least, regions.most),
+        region_of={cluster: _region(world, cluster) for cluster in clusters},
+    )
 
 
-def _asked_of_the_core(world: World, asked: Given) -> Division | _Refused:
-    refused = _obstacle(world, asked)
-    if refused is not None:
-        return refused
-    answered = versions.division(asked.version)(asked.request, asked.last, asked.lot)
-    if isinstance(answered, Shortage):
-        short = (("room", int(answered.room)), ("wanted", int(answered.wanted)))
-        return _Refused(answered.code, WAITS_FOR_WISH, short)
-    return answered
+def _region(world: World, cluster: ClusterName) -> str:
+    fact = world.objects.fact("cluster", Subject(cluster))
+    assert isinstance(fact, ClusterUpserted), f"{cluster} counts and is not there"
+    return fact.region
 
 
-def _obstacle(world: World, asked: Given) -> _Refused | None:
-    """What keeps the core from being asked at all."""
-    if asked.strategy != STATIC:
-        return _Refused("unsupported_strategy", WAITS_FOR_WISH)
+def _available(
+    world: World, workload: WorkloadUpserted, clusters: tuple[ClusterName, ...]
+) -> tuple[dict[ClusterName, Replicas | None] | None, str | None]:
+    """What is available on each cluster, or the code of a request that means nothing."""
+    try:
+        one = wanted(world, workload)
+    except InvalidRequest as invalid:
+        return None, invalid.code
+    return {cluster: available(world, cluster, one) for cluster in clusters}, None
+
+
+def _asked_of_the_core(
+    world: World, subject: Subject, asked: Given
+) -> tuple[Selected | None, _Divided | _Refused]:
     if not asked.request.weights:
-        return _Refused("no_candidate_cluster", WAITS_FOR_CLUSTER)
-    if asked.request.capacities is not None and any(
-        world.objects.inside("node", cluster) for cluster in asked.request.weights
-    ):
-        return _Refused("unknown_capacity", WAITS_FOR_POLICY)
-    return None
+        return None, _Refused("no_candidate_cluster", WAITS_FOR_CLUSTER)
+    if asked.invalid is not None:
+        return None, _Refused(asked.invalid, WAITS_FOR_WISH)
+    rules = versions.division(asked.version)
+    chosen: Selected | None = None
+    clusters = tuple(asked.request.weights)
+    if asked.spread is not None:
+        request = asked.request
+        found = selected(
+            rules,
+            asked.spread,
+            Asked(
+                replicas=request.replicas,
+                available=_known(request.capacities),
+                held=asked.held,
+                fresh=request.fresh,
+                need=None if asked.strategy == DUPLICATED else request.replicas,
+            ),
+        )
+        if not isinstance(found, Selected):
+            return None, _short(found)
+        chosen, clusters = found, tuple(sorted(found.clusters))
+    match asked.strategy:
+        case "static":
+            return chosen, _by_weight(world, subject, rules, asked)
+        case "webster":
+            return chosen, _by_claim(world, subject, rules, asked, clusters)
+        case "duplicated":
+            return chosen, _everywhere(world, subject, rules, asked, clusters)
+        case _:
+            return chosen, _by_room(world, subject, rules, asked, clusters)
+
+
+def _by_weight(
+    world: World, subject: Subject, rules: versions.DivisionRules, asked: Given
+) -> _Divided | _Refused:
+    divided = rules.static(asked.request, asked.last, asked.lot)
+    if isinstance(divided, Shortage):
+        # Only caps can be too small: what is available leans the odds and no more.
+        return _short(divided, waits_for=WAITS_FOR_WISH)
+    previous = _in_force(world, subject)
+    room = asked.request.capacities or {}
+    odds = {} if divided.drawing is None else divided.drawing.odds
+    return _Divided(
+        branch=divided.branch,
+        shares=tuple(
+            ClusterShare(
+                cluster=share.cluster,
+                weight=share.weight,
+                replicas=share.replicas,
+                previous=previous.get(share.cluster, Replicas(0)),
+                available=room.get(share.cluster),
+                floor=share.floor,
+                remainder=share.remainder,
+                ceiling=share.ceiling,
+                odds=odds.get(share.cluster),
+                residual=share.residual,
+            )
+            for share in divided.shares
+        ),
+        fairness=Fairness(
+            inertia=asked.request.inertia,
+            kappa=divided.kappa,
+            total_weight=divided.weight,
+            open_weight=divided.open_weight,
+            open_replicas=divided.open_replicas,
+            drawn=None if divided.drawing is None else divided.drawing.purpose,
+        ),
+        lot=_lot_use(asked.lot, divided),
+    )
+
+
+def _by_claim(
+    world: World,
+    subject: Subject,
+    rules: versions.DivisionRules,
+    asked: Given,
+    clusters: tuple[ClusterName, ...],
+) -> _Divided:
+    weights = {cluster: asked.request.weights[cluster] for cluster in clusters}
+    apportioned = rules.webster(asked.request.replicas, weights, asked.lot.workload)
+    previous = _in_force(world, subject)
+    room = asked.request.capacities or {}
+    return _Divided(
+        branch=_unless_kept("apportioned", previous, apportioned.allocation),
+        shares=tuple(
+            ClusterShare(
+                cluster=party.cluster,
+                weight=party.weight,
+                replicas=party.replicas,
+                previous=previous.get(party.cluster, Replicas(0)),
+                available=room.get(party.cluster),
+            )
+            for party in apportioned.parties
+        ),
+        names_descend=apportioned.names_descend,
+    )
+
+
+def _by_room(
+    world: World,
+    subject: Subject,
+    rules: versions.DivisionRules,
+    asked: Given,
+    clusters: tuple[ClusterName, ...],
+) -> _Divided | _Refused:
+    room = _known(asked.request.capacities)
+    divided = rules.by_room(
+        dynamic.Request(
+            replicas=asked.request.replicas,
+            available={cluster: room[cluster] for cluster in clusters},
+            last=asked.held,
+            strategy=cast("dynamic.Strategy", asked.strategy),
+            fresh=asked.request.fresh,
+            workload=asked.lot.workload,
+        )
+    )
+    if isinstance(divided, Shortage):
+        return _short(divided)
+    previous = _in_force(world, subject)
+    return _Divided(
+        branch=divided.course,
+        shares=tuple(
+            ClusterShare(
+                cluster=share.cluster,
+                weight=share.weight,
+                replicas=share.replicas,
+                previous=previous.get(share.cluster, Replicas(0)),
+                available=share.available,
+            )
+            for share in divided.shares
+        ),
+        target=divided.target,
+        names_descend=names_descend(asked.lot.workload),
+    )
+
+
+def _everywhere(
+    world: World,
+    subject: Subject,
+    rules: versions.DivisionRules,
+    asked: Given,
+    clusters: tuple[ClusterName, ...],
+) -> _Divided:
+    copies = rules.duplicated(asked.request.replicas, clusters)
+    previous = _in_force(world, subject)
+    room = asked.request.capacities or {}
+    return _Divided(
+        branch=_unless_kept("duplicated", previous, copies),
+        shares=tuple(
+            ClusterShare(
+                cluster=cluster,
+                weight=None,
+                replicas=copies[cluster],
+                previous=previous.get(cluster, Replicas(0)),
+                available=room.get(cluster),
+            )
+            for cluster in clusters
+        ),
+    )
+
+
+def _short(found: Shortage | TooFew, *, waits_for: str = WAITS_FOR_NODES) -> _Refused:
+    """What is short, by how much, and what could end it."""
+    if isinstance(found, Shortage):
+        detail = (("room", int(found.room)), ("wanted", int(found.wanted)))
+        return _Refused(found.code, waits_for, detail)
+    detail = (("found", found.found), ("wanted", found.wanted))
+    return _Refused(found.code, WAITS_FOR_CLUSTER, detail)
 
 
 def _says_nothing_new(world: World, question: Question, refused: _Refused, causes: Causes) -> bool:
@@ -203,7 +461,7 @@ def _says_nothing_new(world: World, question: Question, refused: _Refused, cause
     if open_refusal is None:
         return False
     was = open_refusal.refusal
-    return causes == {"policy"} or (was.reason, was.waits_for) == (
+    return RETRIED.issuperset(causes) or (was.reason, was.waits_for) == (
         refused.reason,
         refused.waits_for,
     )
@@ -217,7 +475,7 @@ def _last(world: World, subject: Subject) -> Last | None:
     return Last(
         allocation=_allocation(last.division),
         replicas=last.division.replicas,
-        weights={share.cluster: share.weight for share in last.division.shares},
+        weights={share.cluster: share.weight or Weight(0) for share in last.division.shares},
     )
 
 
@@ -229,6 +487,12 @@ def _in_force(world: World, subject: Subject) -> Allocation:
 
 def _allocation(division: record.Division) -> dict[ClusterName, Replicas]:
     return {share.cluster: share.replicas for share in division.shares}
+
+
+def _unless_kept(branch: str, before: Allocation, after: Allocation) -> str:
+    """How an answer is named that may be the last one again."""
+    changed = any(before.get(one, 0) != after.get(one, 0) for one in [*before, *after])
+    return branch if changed or not before else KEEP
 
 
 def _moved(before: Allocation, after: Allocation) -> int:
@@ -247,47 +511,32 @@ def _division(
     world: World,
     subject: Subject,
     asked: Given,
-    divided: Division,
+    divided: _Divided,
+    chosen: Selected | None,
     previous: Allocation,
     because: tuple[record.Cause, ...],
 ) -> record.Division:
     workload = world.workload(subject)
     assert workload is not None
-    drawing = divided.drawing
-    odds = {} if drawing is None else drawing.odds
+    not_selected = () if chosen is None else chosen.not_selected
     return record.Division(
         namespace=workload.namespace,
         workload=workload.name,
         uid=workload.uid,
-        replicas=divided.replicas,
+        replicas=workload.replicas,
         strategy=asked.strategy,
-        inertia=asked.request.inertia,
-        kappa=divided.kappa,
-        total_weight=divided.weight,
-        open_weight=divided.open_weight,
-        open_replicas=divided.open_replicas,
-        drawn=None if drawing is None else drawing.purpose,
-        shares=tuple(
-            ClusterShare(
-                cluster=share.cluster,
-                weight=share.weight,
-                replicas=share.replicas,
-                floor=share.floor,
-                remainder=share.remainder,
-                ceiling=share.ceiling,
-                odds=odds.get(share.cluster),
-                residual=share.residual,
-                previous=previous.get(share.cluster, Replicas(0)),
-            )
-            for share in divided.shares
-        ),
+        shares=divided.shares,
         left=tuple(
             (cluster, previous[cluster])
             for cluster in sorted(previous)
-            if previous[cluster] and cluster not in asked.request.weights
+            if previous[cluster] and cluster not in divided.allocation
         ),
-        losers=losers(asked.passed_over),
+        losers=losers((*asked.passed_over, *not_selected)),
         because=because,
+        fairness=divided.fairness,
+        target=divided.target,
+        names_descend=divided.names_descend,
+        selection=None if chosen is None else chosen.told,
     )
 
 
@@ -295,6 +544,12 @@ def _lot_use(lot: Lot, divided: Division) -> LotUse | None:
     if divided.drawing is None:
         return None
     return LotUse(lot.salt, lot.workload, lot.epoch, divided.drawing.order)
+
+
+def _known(room: Mapping[ClusterName, Replicas | None] | None) -> dict[ClusterName, Replicas]:
+    """What is available, where it was asked for: of every candidate then."""
+    assert room is not None, "nobody selects or divides by room without it"
+    return {cluster: Replicas(count or 0) for cluster, count in room.items()}
 
 
 def _plain(amounts: Mapping[ClusterName, int | None]) -> dict[str, Plain]:

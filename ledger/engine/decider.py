@@ -6,19 +6,22 @@ a transaction: where it ends shows in no decision. When somebody else was faster
 taken over, the World in memory is thrown away and folded again from what the log says.
 
 Until it holds the lease a decider stands by.
+
+Its log tells each change of its stand to a fleet at info (``standby``, ``lease_taken``, ``lease_lost``,
+``fenced``, ``stopped``, ``fleet_stopped``) and each batch at debug, with fleet and position.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import structlog
 
 from ledger.decisions.step import advance
-from ledger.errors import LedgerStopped, LogUnavailable, WrongPosition
+from ledger.engine.activity import Activity
+from ledger.errors import LedgerStopped, LogUnavailable, StaleEpoch, WrongPosition
 from ledger.events.codec import own_event
 from ledger.facts.decision import Decision, from_record
 from ledger.log import decisions as recorded
@@ -35,6 +38,7 @@ from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin, next_deadline
 from ledger.units import EventType, Position, Subject
 from ledger.views.projection import Ended, project
+from ledger.views.refusals import keep_open
 
 EVENTS_PER_TRANSACTION: Final = 500
 """Enough that a commit is cheap per event, few enough that its decisions are seen soon."""
@@ -70,9 +74,14 @@ class Decider:
         holder: str,
         on_decisions: OnDecisions | None = None,
         meanwhile: Meanwhile | None = None,
+        activity: Activity | None = None,
     ) -> None:
-        """``meanwhile`` is called now and then during long work, to keep what else is held."""
+        """``meanwhile`` is called now and then during long work, to keep what else is held.
+
+        ``activity`` is what is counted in besides; several deciders may share one.
+        """
         self.progress = Progress()
+        self._activity = Activity() if activity is None else activity
         self._meanwhile = meanwhile
         self._connection = connection
         self._fleet = fleet
@@ -97,12 +106,19 @@ class Decider:
                 return False
             return await self._decide(self._world) or await self._tick(self._world, at_once=ticks)
         except WrongPosition as moved:
-            log.warning("lease_lost", fleet=self._fleet.name, why=str(moved))
-            self.forget()
+            self.forget(moved)
             return False
 
-    def forget(self) -> None:
+    def forget(self, moved: WrongPosition) -> None:
         """Stand by: what is in memory may not be what the log says any more."""
+        log.info(
+            "fenced" if isinstance(moved, StaleEpoch) else "lease_lost",
+            fleet=self._fleet.name,
+            position=self._through,
+            why=str(moved),
+        )
+        self._activity.leases_lost += 1
+        self._activity.stands.pop(self._fleet.name, None)
         self._lease = None
         self._world = None
 
@@ -110,6 +126,8 @@ class Decider:
         """Stop deciding and let somebody else begin at once."""
         if self._lease is not None:
             await leases.let_go(self._connection, self._lease)
+            log.info("stopped", fleet=self._fleet.name, position=self._through)
+            self._activity.stands.pop(self._fleet.name, None)
             self._lease = None
 
     @property
@@ -123,16 +141,44 @@ class Decider:
         through, _ = await recorded.cursor(self._connection, self._fleet)
         return through == size - 1
 
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet it decides for."""
+        return self._fleet
+
+    @property
+    def _through(self) -> int | None:
+        """Position of the last event in memory; None where there is none."""
+        return None if self._world is None else self._world.position - 1
+
     async def _holds_lease(self) -> bool:
         if self._lease is None:
             self._lease = await leases.acquire(
                 self._connection, self._fleet, "decide", holder=self._holder
             )
             self._renewed_at = asyncio.get_running_loop().time()
-            if self._lease is not None:
-                log.info("lease_taken", fleet=self._fleet.name, epoch=self._lease.epoch)
+            await self._tell_stand()
         await self.keep_lease()
         return self._lease is not None
+
+    async def _tell_stand(self) -> None:
+        """Say what has become of asking for the lease, where that is news."""
+        name = self._fleet.name
+        before = self._activity.stands.get(name)
+        if self._lease is None and before == "stands_by":
+            return
+        through, _ = await recorded.cursor(self._connection, self._fleet)
+        if self._lease is None:
+            self._activity.stands[name] = "stands_by"
+            log.info("standby", fleet=name, position=through)
+            return
+        self._activity.stands[name] = "leads"
+        self._activity.leases_taken += 1
+        log.info("lease_taken", fleet=name, position=through, epoch=self._lease.epoch)
+        if before == "stands_by":
+            await leases.stand_by_no_more(
+                self._connection, "decide", holder=self._holder, fleet=self._fleet
+            )
 
     async def _fold_history(self) -> World | None:
         """The World as of the cursor: events and the decisions that were recorded for them."""
@@ -160,6 +206,7 @@ class Decider:
             self._renewed_at = now
 
     async def _decide(self, world: World) -> bool:
+        began = asyncio.get_running_loop().time()
         page = await read.page(
             self._connection,
             self._fleet,
@@ -179,6 +226,11 @@ class Decider:
             ended += step.ended
             if step.effect != "applied":
                 effects[Position(stored.position)] = step.effect
+
+        async def show(connection: Connection) -> None:
+            await project(connection, self._fleet.number, made, ended)
+            await keep_open(connection, self._fleet.number, made, ended)
+
         assert self._lease is not None
         await recorded.write(
             self._connection,
@@ -187,9 +239,19 @@ class Decider:
             through=Position(page[-1].position),
             decisions=made,
             effects=effects,
-            project=partial(project, fleet=self._fleet.number, decisions=made, ended=ended),
+            project=show,
         )
         self._world = world
+        seconds = asyncio.get_running_loop().time() - began
+        self._activity.count(made, events=len(page), seconds=seconds)
+        log.debug(
+            "batch",
+            fleet=self._fleet.name,
+            position=page[-1].position,
+            events=len(page),
+            decisions=len(made),
+            seconds=round(seconds, 6),
+        )
         self.progress.events += len(page)
         self.progress.decisions += len(made)
         if made and self._on_decisions is not None:
@@ -232,6 +294,7 @@ class Decider:
                     not_before=now,
                 )
                 assert done.count == 1, "its position is its identity, and it is the head's"
+        self._activity.ticks += 1
         return True
 
 
@@ -245,12 +308,15 @@ class Deciders:
         holder: str,
         only: frozenset[str] | None,
         on_decisions: OnDecisions | None,
+        activity: Activity,
     ) -> None:
         self._connection = connection
         self._holder = holder
         self._only = only
         self._on_decisions = on_decisions
+        self._activity = activity
         self._by_name: dict[str, Decider] = {}
+        self._standby_told_at = float("-inf")
         self.stopped: dict[str, LedgerStopped] = {}
         """Fleets that a person has to look at, and why. They stop nobody else."""
 
@@ -271,9 +337,23 @@ class Deciders:
                 holder=self._holder,
                 on_decisions=self._on_decisions,
                 meanwhile=self._keep_leases,
+                activity=self._activity,
             )
         busy = [await self._turn_of(name, ticks=ticks) for name in list(self._by_name)]
+        await self._tell_standby()
         return any(busy)
+
+    async def _tell_standby(self) -> None:
+        """Let people see for which fleets this process would take over."""
+        now = asyncio.get_running_loop().time()
+        waiting = [
+            decider.fleet
+            for name, decider in self._by_name.items()
+            if not decider.leads and name not in self.stopped
+        ]
+        if waiting and now - self._standby_told_at > leases.RENEW_SECONDS:
+            await leases.stand_by(self._connection, waiting, "decide", holder=self._holder)
+            self._standby_told_at = now
 
     async def _turn_of(self, name: str, *, ticks: bool) -> bool:
         if name in self.stopped:
@@ -285,19 +365,22 @@ class Deciders:
             log.error("fleet_stopped", fleet=name, why=str(stopped))  # noqa: TRY400 - said by name
             self.stopped[name] = stopped
             await decider.let_go()
+            self._activity.stands[name] = "stopped"
             return False
 
     async def _keep_leases(self) -> None:
         for decider in self._by_name.values():
             try:
                 await decider.keep_lease()
-            except WrongPosition:
-                decider.forget()
+            except WrongPosition as moved:
+                decider.forget(moved)
 
     async def let_go(self) -> None:
         """Give every lease back."""
         for decider in self._by_name.values():
             await decider.let_go()
+        if self._standby_told_at > float("-inf"):
+            await leases.stand_by_no_more(self._connection, "decide", holder=self._holder)
 
     async def idle(self) -> bool:
         """Whether nothing is left: also fleets that somebody else decides for are decided."""
@@ -315,11 +398,14 @@ async def decide(
     stop: asyncio.Event,
     only: frozenset[str] | None = None,
     on_decisions: OnDecisions | None = None,
+    activity: Activity | None = None,
 ) -> Progress:
     """Decide for every fleet of a log until told to stop, or until nothing is left to do.
 
-    A database that goes away is waited for; ``until_idle`` gives up instead and says why.
+    A database that goes away is waited for; ``until_idle`` gives up instead and says why. What is
+    done is counted in ``activity`` as it happens.
     """
+    activity = Activity() if activity is None else activity
     total = Progress()
     while True:
         try:
@@ -330,8 +416,11 @@ async def decide(
                 stop=stop,
                 only=only,
                 on_decisions=on_decisions,
+                activity=activity,
             )
         except LogUnavailable as error:
+            activity.log_lost += 1
+            activity.stands.clear()
             if until_idle:
                 raise
             log.warning("log_unavailable", why=str(error))
@@ -352,6 +441,7 @@ async def _while_connected(
     stop: asyncio.Event,
     only: frozenset[str] | None,
     on_decisions: OnDecisions | None,
+    activity: Activity,
 ) -> Progress:
     async with (
         connected(url, "ledger_decider") as connection,
@@ -359,7 +449,9 @@ async def _while_connected(
     ):
         bell = read.Bell(listening)
         await bell.listen()
-        deciders = Deciders(connection, holder=holder, only=only, on_decisions=on_decisions)
+        deciders = Deciders(
+            connection, holder=holder, only=only, on_decisions=on_decisions, activity=activity
+        )
         while not stop.is_set():
             if await deciders.turn(ticks=until_idle):
                 continue

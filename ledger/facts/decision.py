@@ -37,9 +37,13 @@ LOSERS_NAMED: Final = 16
 
 Kind = Literal["division", "refusal"]
 
-Cause = Literal["edited", "candidates", "rescheduled", "fresh", "policy"]
+Cause = Literal["edited", "candidates", "rescheduled", "fresh", "policy", "room"]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
-decided again (``fresh``: from nothing), or a policy it had been waiting for changed."""
+decided again (``fresh``: from nothing); or it had been refused, and since then the policy changed
+or there is more room."""
+
+RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room"})
+"""The causes for which a refused subject is asked again without being touched itself."""
 
 Draw = Literal["winners", "keepers"]
 """What a lot decides: who receives one of the residual replicas, or who keeps the one it holds."""
@@ -88,30 +92,28 @@ class ClusterShare(NamedTuple):
     """
 
     cluster: ClusterName
-    weight: Weight
+    weight: Weight | None
+    """What it was divided by: as wished, or by its room; None where it took no part, or where
+    nothing is divided."""
     replicas: Replicas
-    floor: Replicas
-    """The whole part of its weighted share, or its cap."""
-    remainder: int
-    """What the share has beyond its whole part, in parts of the open weight."""
-    ceiling: Replicas
-    """The most it may hold: one more than the floor, unless a cap or no weight forbids it."""
-    odds: int | None
-    """Its chance in the draw, in parts of everybody's; None where it was not in a draw."""
-    residual: bool
-    """Whether it holds one of the replicas that the whole parts leave over."""
     previous: Replicas
+    available: Replicas | None = None
+    """How many more it could take; None where the strategy does not ask."""
+    floor: Replicas | None = None
+    """The whole part of its weighted share, or its cap. This and what follows: static weight only."""
+    remainder: int | None = None
+    """What the share has beyond its whole part, in parts of the open weight."""
+    ceiling: Replicas | None = None
+    """The most it may hold: one more than the floor, unless a cap or no weight forbids it."""
+    odds: int | None = None
+    """Its chance in the draw, in parts of everybody's; None where it was not in a draw."""
+    residual: bool | None = None
+    """Whether it holds one of the replicas that the whole parts leave over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
-    """A workload's replicas over clusters, in the order of the clusters' names."""
+class Fairness(NamedTuple):
+    """What the shares of a division by static weight were made from."""
 
-    namespace: str
-    workload: str
-    uid: str
-    replicas: Replicas
-    strategy: str
     inertia: str
     kappa: Fraction
     """How far weights and not capacities made the odds."""
@@ -122,12 +124,70 @@ class Division:
     """What is left for those once the filled ones have their cap."""
     drawn: Draw | None
     """What the lot decided; None where nothing was left to luck."""
+
+
+class Chosen(NamedTuple):
+    """A cluster that takes part because of a spread constraint."""
+
+    cluster: ClusterName
+    score: int
+    room: Replicas
+    """How many it could take, what it holds included."""
+    why: str
+
+
+class Swap(NamedTuple):
+    """A place that went from one cluster to another for room, and the room of all places then."""
+
+    out: ClusterName
+    into: ClusterName
+    room: Replicas
+
+
+class ChosenRegion(NamedTuple):
+    """A region that was weighed."""
+
+    region: str
+    score: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Who takes part where a wish says over how many clusters or regions; who does not is a loser."""
+
+    need: Replicas | None
+    """For how many replicas there had to be room; None where nobody asked."""
+    chosen: tuple[Chosen, ...]
+    """In the order of the places."""
+    swaps: tuple[Swap, ...]
+    regions: tuple[ChosenRegion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A workload's replicas over clusters, in the order of the clusters' names."""
+
+    namespace: str
+    workload: str
+    uid: str
+    replicas: Replicas
+    """As many in all; on every cluster where they are duplicated."""
+    strategy: str
     shares: tuple[ClusterShare, ...]
     left: tuple[tuple[ClusterName, Replicas], ...]
-    """Clusters that held some and are no candidates any more, with what they held."""
+    """Clusters that held some and take no part any more, with what they held."""
     losers: Losers
-    """Clusters that were named or matched and could not be candidates."""
+    """Clusters that were named or matched and could not take part, or were not selected."""
     because: tuple[Cause, ...]
+    fairness: Fairness | None = None
+    """For static weight."""
+    target: Replicas | None = None
+    """How many were divided by room; the others stayed where they were."""
+    names_descend: bool | None = None
+    """Whether the later name came first among equal claims; None where claims are not compared."""
+    selection: Selection | None = None
+    """None where the wish does not ask to be spread."""
 
     kind: Literal["division"] = "division"
 
@@ -245,23 +305,12 @@ def reasons(outcome: Outcome) -> Plain:
             return {
                 "because": outcome.because,
                 "strategy": outcome.strategy,
-                "inertia": outcome.inertia,
-                "kappa": [outcome.kappa.numerator, outcome.kappa.denominator],
-                "total_weight": outcome.total_weight,
-                "open_weight": outcome.open_weight,
-                "open_replicas": outcome.open_replicas,
-                "drawn": outcome.drawn,
+                "fairness": _fairness_plain(outcome.fairness),
+                "target": outcome.target,
+                "names_descend": outcome.names_descend,
+                "selection": _selection_plain(outcome.selection),
                 "clusters": [
-                    {
-                        "cluster": share.cluster,
-                        "weight": share.weight,
-                        "floor": share.floor,
-                        "remainder": share.remainder,
-                        "ceiling": share.ceiling,
-                        "odds": share.odds,
-                        "residual": share.residual,
-                        "previous": share.previous,
-                    }
+                    {name: value for name, value in share._asdict().items() if name != "replicas"}
                     for share in outcome.shares
                 ],
                 "left": outcome.left,
@@ -302,6 +351,41 @@ def from_record(spelled: bytes) -> Decision:
     )
 
 
+def _fairness_plain(fairness: Fairness | None) -> Plain:
+    if fairness is None:
+        return None
+    kappa = fairness.kappa
+    return {**fairness._asdict(), "kappa": [kappa.numerator, kappa.denominator]}
+
+
+def _fairness(plain: dict[str, Any] | None) -> Fairness | None:
+    if plain is None:
+        return None
+    return Fairness(**{**plain, "kappa": Fraction(*plain["kappa"])})
+
+
+def _selection_plain(selection: Selection | None) -> Plain:
+    if selection is None:
+        return None
+    return {
+        "need": selection.need,
+        "chosen": [one._asdict() for one in selection.chosen],
+        "swaps": [swap._asdict() for swap in selection.swaps],
+        "regions": [region._asdict() for region in selection.regions],
+    }
+
+
+def _selection(plain: dict[str, Any] | None) -> Selection | None:
+    if plain is None:
+        return None
+    return Selection(
+        need=plain["need"],
+        chosen=tuple(Chosen(**one) for one in plain["chosen"]),
+        swaps=tuple(Swap(**one) for one in plain["swaps"]),
+        regions=tuple(ChosenRegion(**one) for one in plain["regions"]),
+    )
+
+
 def _losers_plain(losers: Losers) -> Plain:
     return {"counts": dict(losers.counts), "named": losers.named}
 
@@ -324,12 +408,6 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
                 uid=answer["uid"],
                 replicas=answer["replicas"],
                 strategy=why["strategy"],
-                inertia=why["inertia"],
-                kappa=Fraction(*why["kappa"]),
-                total_weight=why["total_weight"],
-                open_weight=why["open_weight"],
-                open_replicas=why["open_replicas"],
-                drawn=why["drawn"],
                 shares=tuple(
                     ClusterShare(replicas=answer["allocation"][row["cluster"]], **row)
                     for row in why["clusters"]
@@ -337,6 +415,10 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
                 left=_pairs(why["left"]),
                 losers=_losers(why["losers"]),
                 because=tuple(why["because"]),
+                fairness=_fairness(why["fairness"]),
+                target=why["target"],
+                names_descend=why["names_descend"],
+                selection=_selection(why["selection"]),
             )
         case "refusal":
             return Refusal(

@@ -36,7 +36,7 @@ class DivisionPolicy:
 
     inertia: Inertia = "minimal"
     kappa: Fraction | None = None
-    """How much weight counts against capacity in a draw; None: one rule with capacities, one without."""
+    """How much weight counts against what is available in a draw; None: weight alone, room is not asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import asyncpg
 import orjson
 
 from ledger.errors import WrongPosition
+from ledger.facts.canonical import Plain, canonical
 from ledger.facts.decision import Decision, reasons, record, result
 from ledger.log import leases, merkle, trees
 from ledger.log.database import refusals_named
@@ -152,14 +153,22 @@ async def _copy(
                 decision.branch,
                 decision.moved,
                 decision.previous,
-                orjson.dumps(result(decision.outcome)).decode(),
-                orjson.dumps(reasons(decision.outcome)).decode(),
+                _json(result(decision.outcome)),
+                _json(reasons(decision.outcome)),
                 spelled,
                 leaf,
             )
             for decision, spelled, leaf in zip(decisions, records, leaves, strict=True)
         ],
     )
+
+
+def _json(plain: Plain) -> str:
+    """A value as its column takes it; the quick writer knows no number of more than 64 bits."""
+    try:
+        return orjson.dumps(plain).decode()
+    except orjson.JSONEncodeError:
+        return canonical(plain).decode()
 
 
 async def pages(

@@ -2,8 +2,11 @@
 
 A lease runs out by the database's clock. Taking it over raises its epoch, and whoever writes
 under a lease names the epoch: a holder that slept through its own replacement is refused.
+
+Who stands by says so, too. Nothing rests on that: it is for people who look.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -42,7 +45,10 @@ async def acquire(
             "INSERT INTO ledger.leases AS l (fleet, duty, epoch, holder, expires_at)"
             " VALUES ($1, $2, 1, $3, clock_timestamp() + $4 * interval '1 second')"
             " ON CONFLICT (fleet, duty) DO UPDATE"
-            "   SET epoch = l.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at"
+            "   SET epoch = l.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at,"
+            "       taken_at = CASE WHEN l.holder = excluded.holder"
+            "                        AND l.expires_at >= clock_timestamp()"
+            "                       THEN l.taken_at ELSE excluded.taken_at END"
             "   WHERE l.expires_at < clock_timestamp() OR l.holder = excluded.holder"
             " RETURNING epoch",
             fleet.number,
@@ -91,4 +97,45 @@ async def let_go(connection: asyncpg.Connection, lease: Lease) -> None:
             lease.fleet.number,
             lease.duty,
             lease.epoch,
+        )
+
+
+async def stand_by(
+    connection: asyncpg.Connection, waiting: Sequence[Fleet], duty: Duty, *, holder: str
+) -> None:
+    """Say, for as long as a lease lasts, that this process would take these leases over.
+
+    Who was killed while standing by cannot take its word back; whoever comes later clears it away.
+    """
+    with refusals_named():
+        await connection.execute(
+            "WITH dead AS (DELETE FROM ledger.standbys WHERE (fleet, duty, holder) IN"
+            "  (SELECT fleet, duty, holder FROM ledger.standbys"
+            "    WHERE expires_at < clock_timestamp() - interval '1 minute' AND holder <> $3"
+            "    FOR UPDATE SKIP LOCKED))"
+            " INSERT INTO ledger.standbys AS s (fleet, duty, holder, expires_at)"
+            " SELECT number, $2, $3, clock_timestamp() + $4 * interval '1 second'"
+            "   FROM unnest($1::integer[]) AS number ORDER BY number"
+            " ON CONFLICT (fleet, duty, holder) DO UPDATE"
+            "   SET expires_at = excluded.expires_at,"
+            "       since = CASE WHEN s.expires_at < clock_timestamp()"
+            "                    THEN excluded.since ELSE s.since END",
+            [fleet.number for fleet in waiting],
+            duty,
+            holder,
+            LEASE_SECONDS,
+        )
+
+
+async def stand_by_no_more(
+    connection: asyncpg.Connection, duty: Duty, *, holder: str, fleet: Fleet | None = None
+) -> None:
+    """Take that back: for one fleet, whose lease was taken, or for all of them."""
+    with refusals_named():
+        await connection.execute(
+            "DELETE FROM ledger.standbys"
+            " WHERE duty = $1 AND holder = $2 AND ($3::integer IS NULL OR fleet = $3)",
+            duty,
+            holder,
+            None if fleet is None else fleet.number,
         )

@@ -102,6 +102,24 @@ def touched(
     return Map(due)
 
 
+def concerned(
+    world: World, listed: Map[Hook, Map[Subject, None]], name: ClusterName
+) -> list[Subject]:
+    """Who of those listed under hooks may be divided to a cluster as it is, in order."""
+    cluster = world.clusters.get(name)
+    if cluster is None or not cluster.counts:
+        return []
+    hooks = [("cluster", name), _EVERY, *(("label", *label) for label in cluster.labels)]
+    found: set[Subject] = set()
+    for hook in hooks:
+        for subject in listed.get(hook, _NOBODY):
+            spec = wish(world.workload(subject))
+            assert spec is not None, f"{subject} is listed without a wish"
+            if _named(spec) is not None or _matches(spec, cluster):
+                found.add(subject)
+    return sorted(found)
+
+
 def _named(spec: DivisionSpec) -> tuple[ClusterName, ...] | None:
     """The clusters that a wish names; None if it takes what matches instead."""
     if spec.clusters:

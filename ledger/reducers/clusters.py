@@ -4,6 +4,8 @@ A cluster that became not ready still counts as a candidate for the policy's ``g
 from that moment; the deadline is fixed when it is set, and taken back if the cluster is ready again
 or goes. One that was never seen ready has no grace, and neither has another life of the name.
 
+A node that is about to be taken away takes no new work for the rest of its life.
+
 With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
 """
@@ -12,11 +14,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ledger.facts.cluster import ClusterRemoved, ClusterUpserted, InventoryListed, NodeRemoved
+from ledger.facts.cluster import (
+    ClusterRemoved,
+    ClusterUpserted,
+    InventoryListed,
+    NodeRemoved,
+    NodeUpserted,
+)
 from ledger.facts.decision import Deadline
-from ledger.reducers import deadlines, objects
+from ledger.reducers import deadlines, objects, retries
 from ledger.reducers.candidates import touched
 from ledger.reducers.objects import Key
+from ledger.reducers.rooms import with_nodes, without_marks
 from ledger.reducers.world import Cluster, World
 from ledger.units import ClusterName, Microseconds, Subject
 
@@ -33,7 +42,10 @@ def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: s
     before = world.clusters.get(fact.name)
     same_life = before if told.before is not None else None
     after = Cluster(fact.labels, fact.ready, _grace(world, fact, same_life))
-    return replace(_put(world, fact.name, before, after), objects=told.objects)
+    world = replace(_put(world, fact.name, before, after), objects=told.objects)
+    if before == after and _region(told.before) == fact.region:
+        return world
+    return retries.grew(world, [fact.name])
 
 
 def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str) -> World:
@@ -48,12 +60,11 @@ def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    inside = [Key("node", node) for node in told.objects.inside("node", fact.name)]
+    nodes = told.objects.inside("node", fact.name)
+    inside = [Key("node", node) for node in nodes]
     inside += [Key("disk", disk) for disk in told.objects.inside("disk", fact.name)]
-    return replace(
-        _put(world, fact.name, world.clusters[fact.name], None),
-        objects=objects.drop(told.objects, inside, now=world.now),
-    )
+    world = _put(world, fact.name, world.clusters[fact.name], None)
+    return _without_nodes(world, objects.drop(told.objects, inside, now=world.now), nodes)
 
 
 def grace_over(world: World, deadline: Deadline) -> World:
@@ -62,6 +73,26 @@ def grace_over(world: World, deadline: Deadline) -> World:
     before = world.clusters[name]
     assert before.grace == deadline, f"{name}: {before.grace} was set, {deadline} fired"
     return _put(world, name, before, replace(before, grace=None))
+
+
+def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source: str) -> World:
+    """A node came or changed; another life of it is not about to be taken away."""
+    told = objects.upsert(world.objects, Key("node", subject), fact, source=source, now=world.now)
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    reclaiming = world.rooms.reclaiming
+    if told.before is None:
+        reclaiming = without_marks(world, [subject])
+    return with_nodes(world, told.objects, [subject], reclaiming=reclaiming)
+
+
+def node_reclaiming(world: World, subject: Subject) -> World:
+    """A node is about to be taken away."""
+    effect = objects.named(world.objects, Key("node", subject), uid=None)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
+    reclaiming = world.rooms.reclaiming.set(subject, None)
+    return with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
 
 
 def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: str) -> World:
@@ -76,7 +107,8 @@ def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: s
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    return replace(world, objects=_without_disks(told.objects, [subject], world.now))
+    left = _without_disks(told.objects, [subject], world.now)
+    return _without_nodes(world, left, [subject])
 
 
 def listed(world: World, fact: InventoryListed) -> World:
@@ -93,7 +125,7 @@ def listed(world: World, fact: InventoryListed) -> World:
         world.objects, [Key(fact.noun, subject) for subject in missing], now=world.now
     )
     if fact.noun == "node":
-        left = _without_disks(left, missing, world.now)
+        return _without_nodes(world, _without_disks(left, missing, world.now), missing)
     return replace(world, objects=left)
 
 
@@ -114,6 +146,10 @@ def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster
     )
 
 
+def _region(fact: objects.Upsert | None) -> str | None:
+    return fact.region if isinstance(fact, ClusterUpserted) else None
+
+
 def _grace(world: World, fact: ClusterUpserted, before: Cluster | None) -> Deadline | None:
     if fact.ready or before is None:
         return None
@@ -124,6 +160,10 @@ def _grace(world: World, fact: ClusterUpserted, before: Cluster | None) -> Deadl
         return None
     at = Microseconds(world.now + grace * MICROSECONDS_PER_MILLISECOND)
     return Deadline(at, "grace", Subject(fact.name))
+
+
+def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]) -> World:
+    return with_nodes(world, left, nodes, reclaiming=without_marks(world, nodes))
 
 
 def _without_disks(

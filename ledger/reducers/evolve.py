@@ -57,7 +57,15 @@ from ledger.facts.workload import (
     WorkloadRescheduled,
     WorkloadUpserted,
 )
-from ledger.reducers import clusters, deadlines, objects, outcomes, policies, workloads
+from ledger.reducers import (
+    clusters,
+    deadlines,
+    objects,
+    outcomes,
+    policies,
+    retries,
+    workloads,
+)
 from ledger.reducers.objects import Key, Noun, Removal, Upsert
 from ledger.reducers.world import NOTHING_DUE, Due, World
 from ledger.units import DecisionNumber, Position, Subject, Uid
@@ -79,7 +87,7 @@ def lapse(world: World) -> World:
     """Fire the first deadline."""
     _require_engine(world)
     deadline = world.deadlines[0]
-    world = replace(world, now=deadline.at, due=NOTHING_DUE)
+    world = replace(retries.begun(world), now=deadline.at, due=NOTHING_DUE)
     match deadline.kind:
         case "grace":
             world = clusters.grace_over(world, deadline)
@@ -108,7 +116,7 @@ def _happened(world: World, event: Event) -> World:
     _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     world = replace(
-        world,
+        retries.begun(world),
         position=Position(event.position + 1),
         now=event.recorded_at,
         objects=remembered,
@@ -127,11 +135,11 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case ClusterRemoved():
             return clusters.removed(world, subject, fact, source=source)
         case NodeUpserted():
-            return _kept(world, "node", subject, fact, source)
+            return clusters.node_upserted(world, subject, fact, source=source)
         case NodeRemoved():
             return clusters.node_removed(world, subject, fact, source=source)
         case NodeReclaiming():
-            return _named(world, "node", subject, None)
+            return clusters.node_reclaiming(world, subject)
         case InventoryListed():
             return clusters.listed(world, fact)
         case WorkloadUpserted():

@@ -7,6 +7,9 @@ the World that made them.
 from dataclasses import replace
 
 from ledger.facts.decision import Decision, Division, Refusal
+from ledger.reducers import retries
+from ledger.reducers.candidates import wish
+from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import LastDivision, OpenRefusal, Question, World
 from ledger.units import DecisionNumber, Position
 
@@ -23,13 +26,14 @@ def decided(world: World, decision: Decision) -> World:
         decisions=DecisionNumber(decision.number + 1),
         latest=world.latest.set(decision.subject, decision.number),
     )
+    world = retries.counted(world, decision)
     match decision.outcome:
         case Division() as division:
             return _divided(world, decision, division)
         case Refusal() as refusal:
             question = Question(refusal.wanted, decision.subject)
             refused = OpenRefusal(decision.number, refusal)
-            return replace(world, refusals=world.refusals.set(question, refused))
+            return retries.opened(world, question, refused, wish(world.workload(decision.subject)))
 
 
 def _divided(world: World, decision: Decision, division: Division) -> World:
@@ -37,13 +41,17 @@ def _divided(world: World, decision: Decision, division: Division) -> World:
     epochs = world.divisions.epochs
     if decision.lot is not None:
         epochs = epochs.set(subject, decision.lot.epoch + 1)
-    last = LastDivision(decision.number, decision.position, division, in_force=True)
-    question = Question("division", subject)
-    refusals = world.refusals
-    return replace(
+    workload = world.workload(subject)
+    assert workload is not None, f"{subject} is divided and not there"
+    last = LastDivision(
+        decision.number, decision.position, division, in_force=True, request=workload.request
+    )
+    before = world.divisions.last.get(subject)
+    world = replace(
         world,
         divisions=replace(
             world.divisions, last=world.divisions.last.set(subject, last), epochs=epochs
         ),
-        refusals=refusals.delete(question) if question in refusals else refusals,
     )
+    world = retries.closed(world, Question("division", subject), wish(workload))
+    return claims_replaced(world, before, last)

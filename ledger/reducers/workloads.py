@@ -1,7 +1,7 @@
 """What happens to workloads: which of their changes raise a question, and what ends with them.
 
-A change of the replicas, of the wish to be divided, or of the uid asks for a division; any other
-change asks nothing. Another uid is another workload: nothing of the old one is remembered but that
+A change of the replicas, of the wish to be divided, or of the uid asks for a division, and so does
+one of what each replica takes where a division is refused; any other change asks nothing. Another uid is another workload: nothing of the old one is remembered but that
 it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
 """
 
@@ -17,9 +17,10 @@ from ledger.facts.workload import (
     WorkloadRescheduled,
     WorkloadUpserted,
 )
-from ledger.reducers import objects
+from ledger.reducers import objects, retries
 from ledger.reducers.candidates import list_under, wish
 from ledger.reducers.objects import Key
+from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import NOTHING_DUE, Causes, Ended, Question, World
 from ledger.units import Subject
 
@@ -40,11 +41,10 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
         world = _forget(world, subject, wish(before))
         before = None
     elif wish(fact) is None and wish(before) is not None:
-        world = _give_up(world, subject)
+        world = _give_up(world, subject, wish(before))
     world = _list(world, subject, wish(before), wish(fact))
-    if wish(fact) is None or (
-        before is not None and (wish(fact), fact.replicas) == (wish(before), before.replicas)
-    ):
+    world = _claim(world, subject, fact)
+    if wish(fact) is None or (before is not None and _same_question(world, subject, before, fact)):
         return world
     return _ask(world, subject, frozenset({"edited"}))
 
@@ -91,19 +91,40 @@ def _ask(world: World, subject: Subject, causes: Causes) -> World:
     return replace(world, due=NOTHING_DUE.set(Question("division", subject), causes))
 
 
+def _same_question(
+    world: World, subject: Subject, before: WorkloadUpserted, after: WorkloadUpserted
+) -> bool:
+    if (wish(before), before.replicas) != (wish(after), after.replicas):
+        return False
+    refused = Question("division", subject) in world.refusals
+    return not refused or (before.request, before.deploy) == (after.request, after.deploy)
+
+
 def _list(
     world: World, subject: Subject, before: DivisionSpec | None, after: DivisionSpec | None
 ) -> World:
     divisions = world.divisions
+    if before is not None and after is not None:
+        world = retries.edited(world, Question("division", subject), before, after)
     interested = list_under(divisions.interested, subject, before=before, after=after)
     if interested is divisions.interested:
         return world
     return replace(world, divisions=replace(divisions, interested=interested))
 
 
+def _claim(world: World, subject: Subject, fact: WorkloadUpserted) -> World:
+    """What its replicas take where they are, if an edit changed that."""
+    last = world.divisions.last.get(subject)
+    if last is None or not last.in_force or last.request == fact.request:
+        return world
+    now = replace(last, request=fact.request)
+    divisions = replace(world.divisions, last=world.divisions.last.set(subject, now))
+    return claims_replaced(replace(world, divisions=divisions), last, now)
+
+
 def _forget(world: World, subject: Subject, before: DivisionSpec | None) -> World:
     """The life that was in force is over: its last result, its epochs, its refusals."""
-    world = _list(_give_up(world, subject), subject, before, None)
+    world = _list(_give_up(world, subject, before), subject, before, None)
     divisions = world.divisions
     if subject not in divisions.last and subject not in divisions.epochs:
         return world
@@ -117,18 +138,20 @@ def _forget(world: World, subject: Subject, before: DivisionSpec | None) -> Worl
     )
 
 
-def _give_up(world: World, subject: Subject) -> World:
+def _give_up(world: World, subject: Subject, before: DivisionSpec | None) -> World:
     """It is not to be divided any more: its places, and what it was refused or is waiting for."""
     question = Question("division", subject)
+    refused = world.refusals.get(question)
+    # Before its room is given back: that is for others, and it is listed by a wish that is over.
+    world = retries.closed(world, question, before)
     divisions = world.divisions
     ended: list[Ended] = []
     last = divisions.last.get(subject)
     if last is not None and last.in_force:
         ended.append(Ended("division", subject, last.number))
-        divisions = replace(
-            divisions, last=divisions.last.set(subject, replace(last, in_force=False))
-        )
-    refused = world.refusals.get(question)
+        given_up = replace(last, in_force=False)
+        divisions = replace(divisions, last=divisions.last.set(subject, given_up))
+        world = claims_replaced(world, last, given_up)
     if refused is not None:
         ended.append(Ended("refusal", subject, refused.number))
     if not ended and question not in world.waiting:
@@ -136,7 +159,6 @@ def _give_up(world: World, subject: Subject) -> World:
     return replace(
         world,
         divisions=divisions,
-        refusals=_without(world.refusals, question),
         waiting=_without(world.waiting, question),
         ended=tuple(ended),
     )

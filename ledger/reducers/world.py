@@ -19,11 +19,13 @@ from ledger.facts.cluster import Labels
 from ledger.facts.decision import Cause, Deadline, Division, Kind, Refusal
 from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.policy import Policy
-from ledger.facts.workload import WorkloadUpserted
+from ledger.facts.workload import Request, WorkloadUpserted
 from ledger.reducers.deadlines import Deadlines
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.units import (
+    Bytes,
     ClusterName,
+    CpuMilli,
     DecisionNumber,
     FleetName,
     Incarnation,
@@ -73,6 +75,8 @@ class LastDivision:
     in_force: bool
     """False once the wish to be divided was taken away: the result is remembered, the places are
     given up."""
+    request: Request
+    """What each replica takes, as its claims are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,79 @@ class Divisions:
     """How many decisions about the workload in its present life drew; none is not listed."""
     interested: Map[tuple[str, ...], Map[Subject, None]]
     """Which workloads to look at when a cluster changes (``ledger.reducers.candidates``)."""
+
+
+class Offer(NamedTuple):
+    """What a node declares to have: nodes with equal offers hold equally much."""
+
+    cores: tuple[tuple[str, int], ...]
+    cpu: CpuMilli | None
+    share_base: int
+    memory: Bytes
+    numa: tuple[tuple[str, str], ...]
+    numa_memory: tuple[tuple[str, Bytes], ...]
+    volumes: tuple[tuple[str, Bytes], ...]
+    storage: Bytes
+    pods: int | None
+
+
+class Claim(NamedTuple):
+    """What replicas that were divided to a cluster take there, on whichever nodes they end up."""
+
+    cpu: int
+    """Milli-cores of those that want cores of their own; the others take none from anybody."""
+    memory: int
+    storage: int
+    pods: int
+    volumes: Map[tuple[str, ...], int]
+    """How many replicas bring these volumes, by their texts; how large they are is not read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one cluster has, and what was promised of it."""
+
+    offers: Map[Offer, int]
+    """How many nodes that take new work offer that."""
+    claim: Claim
+
+
+NO_CLAIM: Final = Claim(0, 0, 0, 0, Map())
+NO_ROOM: Final = Room(Map(), NO_CLAIM)
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The room of every cluster that has nodes or holds replicas."""
+
+    by_cluster: Map[ClusterName, Room]
+    reclaiming: Map[Subject, None]
+    """Nodes that are about to be taken away: they take no new work."""
+
+    def of(self, cluster: ClusterName) -> Room:
+        """One cluster's room."""
+        return self.by_cluster.get(cluster, NO_ROOM)
+
+
+class Mark(NamedTuple):
+    """That something which a refusal waits for grew: why to ask again, and since which decision."""
+
+    causes: Causes
+    since: DecisionNumber
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Refusals that may be served now (``ledger.reducers.retries``)."""
+
+    waiting: Map[tuple[str, ...], Map[Subject, None]]
+    """Which refused workloads to look at when a cluster's room grows, as ``Divisions.interested``."""
+    marked: Map[Question, Mark]
+    """Those to be asked again."""
+    first: DecisionNumber
+    """Of the decisions that the event or deadline just folded may lead to."""
+    served: int
+    """How many of these served a refusal that was asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +196,10 @@ class World:
     objects: Objects
     clusters: Map[ClusterName, Cluster]
     divisions: Divisions
+    rooms: Rooms
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
+    retries: Retries
     latest: Map[Subject, DecisionNumber]
     """The newest decision about a subject, of whatever kind, for as long as it is known."""
     deadlines: Deadlines
@@ -158,7 +237,9 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         objects=NO_OBJECTS,
         clusters=Map(),
         divisions=Divisions(Map(), Map(), Map()),
+        rooms=Rooms(Map(), Map()),
         refusals=Map(),
+        retries=Retries(Map(), Map(), DecisionNumber(0), served=0),
         latest=Map(),
         deadlines=(),
         waiting=NOTHING_DUE,

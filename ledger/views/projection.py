@@ -53,6 +53,7 @@ async def _write_divisions(
             share.floor,
             share.residual,
             share.previous,
+            share.available,
         )
         for decision in decisions
         if isinstance(decision.outcome, Division)
@@ -74,6 +75,7 @@ async def _write_divisions(
             "floor",
             "residual",
             "previous_replicas",
+            "available",
         ),
         records=rows,
     )

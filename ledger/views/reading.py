@@ -1,9 +1,18 @@
-"""What the command shows of the views: how the fleets stand, what waits in quarantine."""
+"""What the command shows of the views: how the fleets stand, what waits, what is decided just now.
 
+Everything is read from ``ledger_api``, so that a reader's rights are enough.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 import asyncpg
+import orjson
+
+PAGE: Final = 200
+"""Decisions read at a time by whoever watches: a division over a hundred clusters is some 20 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +21,38 @@ class FleetStanding:
 
     fleet: str
     clock: str
+    opened_at: datetime
     incarnation: int
     events: int
+    head: int | None
+    """Position of the last event."""
     decisions: int
     decided_through: int | None
     undecided: int
+    undecided_since: datetime | None
+    lag_seconds: float | None
+    """None on the event clock, which does not tell how long an event has waited."""
     event_root: str | None
     decision_root: str | None
     decider: str | None
+    decider_since: datetime | None
+    standby: Sequence[str]
+    """Deciders that would take over."""
+    open_refusals: int
+    quarantined: int
+    """Messages in quarantine that name this fleet and still wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class HaltedPartition:
+    """A Kafka partition that stands still until a person has looked."""
+
+    topic: str
+    partition: int
+    next_offset: int | None
+    reason: str
+    detail: str
+    halted_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +62,36 @@ class Waiting:
     quarantined: int
     incidents: int
     halted: int
+    halted_partitions: Sequence[HaltedPartition]
+
+
+class Lag(NamedTuple):
+    """How far a fleet is decided, for those who follow."""
+
+    fleet: str
+    decisions: int
+    undecided: int
+    lag_seconds: float | None
+    open_refusals: int
+
+
+class Made(NamedTuple):
+    """A decision as people read it."""
+
+    fleet: str
+    number: int
+    position: int
+    kind: str
+    subject: str
+    algorithm: str
+    version: int
+    branch: str
+    moved: int
+    previous_number: int | None
+    result: dict[str, Any]
+    reasons: dict[str, Any]
+    digest: str
+    decision: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +111,52 @@ class Quarantined:
 async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
     """Every fleet, by name, without the ledger's own."""
     rows = await connection.fetch(
-        "SELECT v.fleet, v.clock, v.incarnation, v.events, v.decisions, v.decided_through,"
-        "       v.undecided, v.event_root, v.decision_root, l.holder"
+        "SELECT v.fleet, v.clock, v.created_at, v.incarnation,"
+        "       v.events, nullif(v.events, 0) - 1,"
+        "       v.decisions, v.decided_through, v.undecided, v.undecided_since, v.lag_seconds,"
+        "       v.event_root, v.decision_root, l.holder, l.since,"
+        "       coalesce(s.holders, '{}'), v.open_refusals, coalesce(q.waiting, 0)"
         "  FROM ledger_api.fleets v"
-        "  JOIN ledger.fleets f ON f.name = v.fleet"
-        "  LEFT JOIN ledger.leases l ON l.fleet = f.number AND l.duty = 'decide'"
-        "   AND l.expires_at > clock_timestamp()"
+        "  LEFT JOIN ledger_api.leases l"
+        "    ON l.fleet = v.fleet AND l.duty = 'decide' AND NOT l.standby"
+        "  LEFT JOIN (SELECT fleet, array_agg(holder ORDER BY holder) AS holders"
+        "               FROM ledger_api.leases WHERE duty = 'decide' AND standby"
+        "              GROUP BY fleet) s ON s.fleet = v.fleet"
+        "  LEFT JOIN (SELECT fleet, count(*) AS waiting FROM ledger_api.quarantine"
+        "              WHERE outcome IS NULL GROUP BY fleet) q ON q.fleet = v.fleet"
         " WHERE v.fleet <> '_ledger' ORDER BY v.fleet"
     )
     return [FleetStanding(*row) for row in rows]
+
+
+async def lags(connection: asyncpg.Connection) -> list[Lag]:
+    """How far each fleet is decided, by name, without the ledger's own."""
+    rows = await connection.fetch(
+        "SELECT fleet, decisions, undecided, lag_seconds, open_refusals FROM ledger_api.fleets"
+        " WHERE fleet <> '_ledger' ORDER BY fleet"
+    )
+    return [Lag(*row) for row in rows]
+
+
+async def decisions(connection: asyncpg.Connection, fleet: str, *, first: int) -> list[Made]:
+    """The next page of a fleet's decisions, from number ``first`` on."""
+    rows = await connection.fetch(
+        "SELECT fleet, number, position, kind, subject, algorithm, version, branch, moved,"
+        "       previous_number, result, reasons, digest, decision"
+        "  FROM ledger_api.decisions"
+        # Numbers have no gaps: with both ends given, no page reads what the others hold.
+        " WHERE fleet = $1 AND number >= $2 AND number < $3 ORDER BY number",
+        fleet,
+        first,
+        first + PAGE,
+    )
+    return [
+        Made(
+            **dict(row)
+            | {"result": orjson.loads(row["result"]), "reasons": orjson.loads(row["reasons"])}
+        )
+        for row in rows
+    ]
 
 
 async def undecided(connection: asyncpg.Connection, fleet: str) -> int:
@@ -68,16 +168,18 @@ async def undecided(connection: asyncpg.Connection, fleet: str) -> int:
 
 
 async def waiting(connection: asyncpg.Connection) -> Waiting:
-    """Counts of what a person should look at."""
-    row = await connection.fetchrow(
+    """What a person should look at: counts, and the partitions that stand still."""
+    counts = await connection.fetchrow(
         "SELECT (SELECT count(*) FROM ledger_api.quarantine WHERE outcome IS NULL),"
-        "       (SELECT count(*) FROM ledger_api.incidents),"
-        "       (SELECT count(*) FROM (SELECT DISTINCT ON (topic, partition) halted"
-        "            FROM ledger.partition_halts ORDER BY topic, partition, number DESC) h"
-        "         WHERE h.halted)"
+        "       (SELECT count(*) FROM ledger_api.incidents)"
     )
-    assert row is not None, "counts are always one row"
-    return Waiting(*row)
+    halted = await connection.fetch(
+        "SELECT topic, partition, next_offset, reason, detail, halted_at"
+        "  FROM ledger_api.partitions WHERE halted ORDER BY topic, partition"
+    )
+    assert counts is not None, "counts are always one row"
+    quarantined, incidents = counts
+    return Waiting(quarantined, incidents, len(halted), [HaltedPartition(*row) for row in halted])
 
 
 async def quarantined(

@@ -24,7 +24,7 @@ ROOMS = (
     *("ledger/core/lot.py", "ledger/core/shares.py"),
     *("ledger/reducers/world.py", "ledger/decisions/decide.py", "ledger/log/append.py"),
     *("ledger/views/rows.py", "ledger/engine/loop.py", "ledger/replay/verify.py"),
-    *("ledger/api/serve.py", "ledger/cli/main.py"),
+    *("ledger/api/serve.py", "ledger/cli/main.py", "ledger/cli/metrics/collecting.py"),
     *("consumers/__main__.py", "consumers/settings.py", "consumers/feed.py"),
 )
 
@@ -34,6 +34,7 @@ PURE = "Pure rooms do no input or output, read no clock and draw no luck"
 POSTGRES = "Only the log and the views speak to Postgres"
 KAFKA = "Only consumers speak to Kafka"
 BORDER = "Input is judged at the border"
+METRICS = "What is counted is told to monitoring by the command"
 SETTINGS = "Settings are read where a process begins"
 FEEDERS = "The ledger does not know who feeds it, but for the command that starts both"
 CONSUMERS = "Consumers know events, facts and the log, nothing behind it"
@@ -91,6 +92,8 @@ CAUGHT: Mapping[Planted, str] = {
     ("consumers/feed.py", "confluent_kafka"): "A second Kafka client is for tests",
     ("ledger/log/append.py", "pydantic"): BORDER,
     ("consumers/feed.py", "pydantic"): BORDER,
+    ("ledger/engine/loop.py", "prometheus_client"): METRICS,
+    ("consumers/feed.py", "prometheus_client"): METRICS,
     ("ledger/log/append.py", "pydantic_settings"): "Settings are read where a process begins",
     ("ledger/log/append.py", "consumers.feed"): FEEDERS,
     ("ledger/engine/loop.py", "consumers.feed"): FEEDERS,
@@ -119,6 +122,7 @@ ALLOWED: tuple[Planted, ...] = (
     ("ledger/engine/loop.py", "ledger.views.rows"),
     ("ledger/replay/verify.py", "ledger.log.append"),
     ("ledger/cli/main.py", "consumers.feed"),
+    ("ledger/cli/metrics/collecting.py", "prometheus_client"),
     ("ledger/cli/main.py", "pydantic_settings"),
     ("consumers/settings.py", "pydantic_settings"),
     ("consumers/__main__.py", "pydantic"),

@@ -1,20 +1,15 @@
 """What cannot be served: recorded once, in force until it is served or moot."""
 
-from fractions import Fraction
-
 import pytest
 
 from ledger.errors import AlgorithmMissing
 from ledger.facts.event import Fact
-from ledger.facts.workload import DivisionStrategy
 from tests.histories import (
     History,
     allocation,
     cluster_gone,
     cluster_up,
     divided,
-    division_of,
-    node_up,
     only,
     policy,
     refusal_of,
@@ -128,16 +123,6 @@ def test_a_fresh_reschedule_that_is_refused_gives_nothing_up() -> None:
     assert made.branch == "keep"
 
 
-@pytest.mark.parametrize("strategy", ["webster", "dynamic", "aggregated", "duplicated"])
-def test_a_strategy_that_is_not_supported_is_refused(strategy: DivisionStrategy) -> None:
-    history = History()
-    history.add(cluster_up("m1"))
-
-    made = only(history.add(workload_up("ns/web", 4, divided(strategy=strategy))))
-
-    assert refusal_of(made).reason == "unsupported_strategy"
-
-
 @pytest.mark.parametrize("then", ["removed", "replaced", "unwished"])
 def test_a_refusal_whose_subject_goes_ends_without_a_decision(then: str) -> None:
     history = History()
@@ -162,55 +147,6 @@ def test_another_life_is_refused_anew() -> None:
     made = only(history.add(workload_up("ns/web", 4, divided(), uid="two")))
 
     assert refusal_of(made).reason == "no_candidate_cluster"
-
-
-def test_odds_by_capacity_need_no_nodes_to_know_that_there_is_no_room() -> None:
-    history = History()
-    history.add_all(cluster_up("m1"), cluster_up("m2"), policy({"division.kappa": Fraction(1, 3)}))
-
-    made = only(history.add(workload_up("ns/web", 5, divided())))
-
-    assert division_of(made).kappa == Fraction(1, 3)
-    assert [share.odds for share in division_of(made).shares] == [1, 1]
-
-
-def test_odds_by_capacity_are_refused_where_the_capacity_is_not_known() -> None:
-    history = History()
-    history.add_all(cluster_up("m1"), node_up("m1", "n"))
-    history.add(policy({"division.kappa": Fraction(1, 3)}))
-
-    made = only(history.add(workload_up("ns/web", 5, divided())))
-
-    assert (refusal_of(made).reason, refusal_of(made).waits_for) == ("unknown_capacity", "policy")
-
-
-def test_another_policy_asks_again_who_was_refused_for_want_of_it() -> None:
-    history = History()
-    history.add_all(cluster_up("m1"), node_up("m1", "n"))
-    history.add(policy({"division.kappa": Fraction(1, 3)}))
-    history.add(workload_up("ns/web", 5, divided()))
-
-    assert not history.add(policy({"division.kappa": Fraction(1, 2)})).decisions
-    assert not history.add(policy({"disk.alpha": Fraction(1, 2)})).decisions
-    made = only(history.add(policy({"division.kappa": None})))
-
-    assert allocation(made) == {"m1": 5}
-    assert division_of(made).because == ("policy",)
-
-
-def test_a_retry_that_serves_nothing_records_nothing_whatever_its_reason() -> None:
-    history = History()
-    history.add_all(cluster_up("m1"), node_up("m1", "n"))
-    history.add(policy({"division.kappa": Fraction(1, 3)}))
-    first = only(history.add(workload_up("ns/web", 5, divided(caps={"m1": 2}))))
-
-    retried = history.add(policy({"division.kappa": None}))
-    edited = only(history.add(workload_up("ns/web", 6, divided(caps={"m1": 2}))))
-
-    assert not retried.decisions
-    assert refusal_of(first).reason == "unknown_capacity"
-    assert refusal_of(edited).reason == "insufficient_capacity"
-    assert edited.previous == first.number
 
 
 def test_a_version_that_this_program_does_not_have_stops_the_fleet() -> None:

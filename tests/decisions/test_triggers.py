@@ -14,6 +14,7 @@ from tests.histories import (
     cluster_up,
     divided,
     division_of,
+    fairness_of,
     node_up,
     only,
     policy,
@@ -351,8 +352,8 @@ def test_another_mode_touches_nothing_until_the_next_question() -> None:
     assert not history.add(policy({"division.inertia": "seed"})).decisions
     after = only(history.add(workload_up("ns/web", 6, divided())))
 
-    assert division_of(before).inertia == "minimal"
-    assert division_of(after).inertia == "seed"
+    assert fairness_of(before).inertia == "minimal"
+    assert fairness_of(after).inertia == "seed"
     assert before.policy != after.policy
 
 

@@ -2,12 +2,15 @@
 
 It keeps plain dictionaries and changes them. There is no index: before and after each event every
 workload's candidates are worked out from all clusters, and whoever's differ is asked. There is no
-queue: deadlines and tombstones are found by looking at everything. It shares no code with the
-reducers or the decisions, and divides with the literal division of ``tests.laws.model``.
+queue: deadlines and tombstones are found by looking at everything, and so is whatever grew and may
+serve somebody who was refused. It shares no code with the reducers or the decisions, divides with
+the literal divisions of ``tests.laws.model`` and ``tests.laws.division_model``, and counts what fits
+on a node plan by plan.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any, cast
 
@@ -17,8 +20,11 @@ from ledger.facts import cluster, quota, workload
 from ledger.facts.control import PolicyChanged
 from ledger.facts.event import Fact
 from ledger.units import ClusterName, Replicas, Weight
+from tests.laws import division_model
+from tests.laws.capacity_model import cpu_plans
 from tests.laws.model import bytewise, division
 
+INFINITE = 2**63 - 1
 DAY = 24 * 60 * 60 * 1_000_000
 
 ObjectKey = tuple[str, str]
@@ -52,6 +58,8 @@ class Being:
     life: int
     revisions: dict[str, int] = field(default_factory=dict)
     dead: dict[str, int | None] = field(default_factory=dict)
+    reclaimed: int | None = None
+    """The life that is about to be taken away."""
 
 
 @dataclass(slots=True)
@@ -62,6 +70,7 @@ class LastResult:
     replicas: int
     weights: dict[str, int]
     allocation: dict[str, int]
+    strategy: str
     in_force: bool = True
 
 
@@ -99,9 +108,16 @@ class NaiveFleet:
     hold: bool = False
     grace_ms: int = 0
     inertia: Any = "minimal"
+    kappa: Any = None
+    max_subjects: int = 64
+    marks: dict[str, tuple[set[str], int]] = field(default_factory=dict)
+    """Who was refused and is to be asked again: why, and which decision was next then."""
+    first: int = 0
+    served: int = 0
     last: dict[str, LastResult] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    """Number, reason, what it waits for."""
     newest: dict[str, int] = field(default_factory=dict)
     waiting: dict[str, set[str]] = field(default_factory=dict)
     number: int = 0
@@ -114,8 +130,10 @@ class NaiveFleet:
         while self.grace_until and min(self.grace_until.values()) <= at:
             first = min(self.grace_until.values())
             name = bytewise([n for n in self.grace_until if self.grace_until[n] == first])[0]
+            self._begin()
             self.now = first
             told += self._ask(self._due_after(partial(self.grace_until.pop, name)), name)
+        self._begin()
         self.now = at
         self._forget_the_long_gone()
         self.effect = "applied"
@@ -168,9 +186,14 @@ class NaiveFleet:
     def _due_after(self, change: Callable[[], object]) -> dict[str, set[str]]:
         """Make a change; whom it asks, by comparing everything before with everything after."""
         before = self._questions()
+        requests = {key: fact.request for key, fact in self._all("workload").items()}
+        ground, claims, ways = self._ground(), self._claims(), (self.inertia, self.kappa)
         change()
         after = self._questions()
         due: dict[str, set[str]] = {}
+        for subject in self.refused:
+            if subject in after and requests[subject] != self._fact("workload", subject).request:
+                due[subject] = {"edited"}
         for subject, (*edited, candidates) in after.items():
             was = before.get(subject)
             if was is None or edited != was[:-1]:
@@ -180,7 +203,124 @@ class NaiveFleet:
         for subject in before:
             if subject not in after or before[subject][0] != after[subject][0]:
                 self._end(subject)
+        now = self._ground()
+        self._grew({name for name in now if ground.get(name) != now[name]})
+        self._grew(self._released(claims))
+        if ways != (self.inertia, self.kappa):
+            self._mark(list(self.refused), "policy")
         return due
+
+    # Who may be served although refused.
+
+    def _begin(self) -> None:
+        if not self.hold and self.served < self.max_subjects:
+            self.marks = {
+                subject: mark
+                for subject, mark in self.marks.items()
+                if self.newest[subject] >= self.first
+            }
+        self.first, self.served = self.number, 0
+
+    def _ground(self) -> dict[str, Any]:
+        """What a cluster says of itself, and what those of its nodes that take new work say."""
+        ground: dict[str, Any] = {}
+        for name, fact in self._all("cluster").items():
+            nodes = {
+                node.name: (node.labels, node.cores, node.cpu, node.memory, node.pods)
+                for node in self._nodes(name)
+            }
+            until = self.grace_until.get(name)
+            ground[name] = [fact.ready, fact.region, fact.labels, until or fact.ready, nodes]
+        return ground
+
+    def _nodes(self, name: str) -> list[Any]:
+        return [
+            node
+            for key, node in self._all("node").items()
+            if node.cluster == name
+            and node.ready
+            and node.schedulable
+            and self.beings["node", key].reclaimed != self.beings["node", key].life
+        ]
+
+    def _claims(self) -> dict[str, list[int]]:
+        """Bound cpu, memory, storage and pods of all that is in force, by cluster."""
+        claims: dict[str, list[int]] = {}
+        for subject, last in self.last.items():
+            if last.in_force:
+                each = self._fact("workload", subject).request
+                cpu = each.cpu if each.cpu_bind else 0
+                for name, count in last.allocation.items():
+                    held = claims.setdefault(name, [0, 0, 0, 0])
+                    for place, amount in enumerate((cpu, each.memory, each.storage, 1)):
+                        held[place] += amount * count
+        return claims
+
+    def _released(self, before: dict[str, list[int]]) -> set[str]:
+        now = self._claims()
+        return {
+            name
+            for name in before
+            if any(was > is_ for was, is_ in zip(before[name], now.get(name, [0] * 4), strict=True))
+        }
+
+    def _grew(self, names: set[str]) -> None:
+        concerned = [
+            subject
+            for subject in self.refused
+            if names & set(self._candidates(cast("workload.DivisionSpec", self._wish(subject))))
+        ]
+        self._mark(concerned, "room")
+
+    def _mark(self, subjects: list[str], why: str) -> None:
+        for subject in subjects:
+            if self.refused[subject][2] in {"nodes", "cluster"}:
+                causes, _ = self.marks.get(subject, (set(), 0))
+                self.marks[subject] = (causes | {why}, self.number)
+
+    def _available(self, name: str, each: workload.Request) -> int:
+        """How many more fit on a cluster: on its nodes one by one, and beside what is promised."""
+        nodes = self._nodes(name)
+        if not self._fact("cluster", name).ready or not nodes:
+            return 0
+        together = sum(self._fits(node, each) for node in nodes)
+        cpu, memory, storage, pods = self._claims().get(name, [0, 0, 0, 0])
+        limits = [together, INFINITE]
+        if each.cpu_bind:
+            milli = [node.cpu or 10 * sum(dict(node.cores).values()) for node in nodes]
+            limits.append((sum(milli) - cpu) // each.cpu)
+        if each.memory:
+            limits.append((sum(node.memory for node in nodes) - memory) // each.memory)
+        if each.storage:
+            limits.append((sum(node.storage for node in nodes) - storage) // each.storage)
+        if all(node.pods is not None for node in nodes):
+            limits.append(sum(node.pods for node in nodes) - pods)
+        return max(0, min(limits))
+
+    def _fits(self, node: Any, each: workload.Request) -> int:
+        cores = dict(node.cores) or {str(core): 100 for core in range((node.cpu or 0) // 1000)}
+        limits = [INFINITE if node.pods is None else node.pods]
+        if each.storage:
+            limits.append(node.storage // each.storage)
+        if each.cpu_bind:
+            cpu = Fraction(each.cpu, 1000)
+            plans = cpu_plans(
+                cores,
+                node.memory,
+                ({}, {}),
+                cpu=cpu,
+                memory_each=each.memory,
+                base=100,
+                max_share=-1,
+                origin={},
+            )
+            limits += [len(plans), (node.cpu or 10 * sum(cores.values())) // each.cpu]
+        else:
+            if each.cpu > 1000 * len(cores):
+                return 0
+            if each.memory:
+                limits.append(node.memory // each.memory)
+        return min(limits)
 
     def _questions(self) -> dict[str, list[Any]]:
         """Life, wish, replicas and candidates of everybody who wants to be divided."""
@@ -200,6 +340,7 @@ class NaiveFleet:
             last.in_force = False
         if subject in self.refused:
             self.ended.append(("refusal", subject, self.refused.pop(subject)[0]))
+            self.marks.pop(subject, None)
         self.waiting.pop(subject, None)
 
     # What happens.
@@ -229,6 +370,12 @@ class NaiveFleet:
                 self._upsert("node", subject, fact, source)
             case cluster.NodeRemoved():
                 self._remove("node", subject, fact.uid, fact.revision, source)
+            case cluster.NodeReclaiming():
+                node = self.beings.get(("node", subject))
+                if node is None or node.fact is None:
+                    self.effect = "no_effect"
+                else:
+                    node.reclaimed = node.life
             case cluster.InventoryListed():
                 gone = [
                     key
@@ -268,6 +415,10 @@ class NaiveFleet:
                         self.grace_ms = cast("int", value or 0)
                     elif path == "division.inertia":
                         self.inertia = value or "minimal"
+                    elif path == "division.kappa":
+                        self.kappa = value
+                    elif path == "retry.max_subjects":
+                        self.max_subjects = cast("int", value or 64)
             case _:
                 pass
 
@@ -347,15 +498,46 @@ class NaiveFleet:
             self.waiting.setdefault(subject, set()).update(causes)
         if self.hold:
             return []
-        asked, self.waiting = self.waiting, {}
-        told = []
-        for subject in bytewise(asked):
-            answer = self._decide(subject, asked[subject], grace_of)
-            if answer is not None:
-                told.append(answer)
+        touched, self.waiting = self.waiting, {}
+        told: list[Told] = []
+        asked: dict[str, int] = {}
+
+        def ask(subject: str, causes: set[str], *, again: bool) -> bool:
+            asked[subject] = self.number
+            claims = self._claims()
+            answer = self._decide(subject, causes, grace_of, again=again)
+            if answer is None:
+                return False
+            told.append(answer)
+            self.marks.pop(subject, None)
+            self.served += again
+            self._grew(self._released(claims))
+            return answer.branch != "refused"
+
+        def ask_again(but: set[str]) -> bool:
+            some = False
+            eligible = [
+                subject
+                for subject, (_, since) in self.marks.items()
+                if subject not in but
+                and self.newest[subject] < self.first
+                and since > asked.get(subject, -1)
+            ]
+            for subject in sorted(eligible, key=lambda one: self.refused[one][0]):
+                if self.served < self.max_subjects:
+                    some |= ask(subject, self.marks[subject][0], again=True)
+            return some
+
+        some = ask_again(set(touched))
+        for subject in bytewise(touched):
+            some |= ask(subject, touched[subject], again=False)
+        while some:
+            some = ask_again(set())
         return told
 
-    def _decide(self, subject: str, causes: set[str], grace_of: str | None) -> Told | None:
+    def _decide(
+        self, subject: str, causes: set[str], grace_of: str | None, *, again: bool
+    ) -> Told | None:
         fact = self._fact("workload", subject)
         spec = self._wish(subject)
         assert spec is not None
@@ -367,10 +549,14 @@ class NaiveFleet:
         answer: dict[str, int] | str
         branch, moved = "refused", 0
         weights: dict[ClusterName, Weight] = {}
-        if spec.strategy != "static":
-            answer = "unsupported_strategy"
-        elif not names:
+        waits_for = "cluster"
+        if not names:
             answer = "no_candidate_cluster"
+        elif spec.strategy != "static":
+            answer, branch = self._divided(
+                fact, spec, names, {ClusterName(c): n for c, n in before.items()}, causes
+            )
+            waits_for = "nodes" if answer == "insufficient_capacity" else "cluster"
         else:
             weights = {
                 name: dict(spec.weights).get(name, Weight(0)) if spec.weights else Weight(1)
@@ -382,9 +568,13 @@ class NaiveFleet:
                 inertia=self.inertia,
                 fresh="fresh" in causes,
                 caps={name: cap for name, cap in spec.caps if name in names},
+                capacities=None
+                if self.kappa is None
+                else {name: Replicas(self._available(name, fact.request)) for name in names},
+                kappa=self.kappa,
             )
             remembered = None
-            if last is not None:
+            if last is not None and last.strategy == "static":
                 remembered = Last(
                     {ClusterName(c): Replicas(n) for c, n in last.allocation.items()},
                     Replicas(last.replicas),
@@ -392,24 +582,27 @@ class NaiveFleet:
                 )
             found = division(request, remembered, cast("Lot", lot))
             if found is None:
-                answer = "insufficient_capacity"
+                answer, waits_for = "insufficient_capacity", "specification"
             else:
                 branch = found[0]
                 answer = {str(name): count for name, count in found[1].items()}
-                gained = sum(max(0, answer.get(c, 0) - before.get(c, 0)) for c in answer)
-                lost = sum(max(0, before[c] - answer.get(c, 0)) for c in before)
-                moved = min(gained, lost)
         if isinstance(answer, str):
-            if subject in self.refused and self.refused[subject][1] == answer:
+            if again or (
+                subject in self.refused and self.refused[subject][1:] == (answer, waits_for)
+            ):
                 return None
-            self.refused[subject] = (self.number, answer)
+            self.refused[subject] = (self.number, answer, waits_for)
         else:
+            gained = sum(max(0, answer.get(c, 0) - before.get(c, 0)) for c in answer)
+            lost = sum(max(0, before[c] - answer.get(c, 0)) for c in before)
+            moved = min(gained, lost)
             self.refused.pop(subject, None)
             self.last[subject] = LastResult(
                 self.number,
                 fact.replicas,
                 {str(name): int(weight) for name, weight in weights.items()},
                 answer,
+                spec.strategy,
             )
             if lot.read:
                 self.epochs[subject] = epoch + 1
@@ -428,3 +621,83 @@ class NaiveFleet:
         self.newest[subject] = self.number
         self.number += 1
         return told
+
+    def _divided(
+        self,
+        fact: workload.WorkloadUpserted,
+        spec: workload.DivisionSpec,
+        names: list[ClusterName],
+        held: dict[ClusterName, int],
+        causes: set[str],
+    ) -> tuple[dict[str, int] | str, str]:
+        """Who gets how many by any strategy but static, and by which branch; or why nobody does."""
+        fresh = "fresh" in causes
+        room = {name: self._available(name, fact.request) for name in names}
+        if spec.spread_clusters is not None or spec.spread_regions is not None:
+            chosen = self._selected(fact, spec, names, room, held, fresh=fresh)
+            if isinstance(chosen, str):
+                return chosen, "refused"
+            names = bytewise(chosen)
+        found: dict[ClusterName, int] | None
+        if spec.strategy == "webster":
+            told = dict(spec.weights)
+            weights = {name: int(told.get(name, 0)) if told else 1 for name in names}
+            found, branch = (
+                division_model.webster(fact.replicas, weights, {}, fact.uid),
+                "apportioned",
+            )
+        elif spec.strategy == "duplicated":
+            found, branch = {name: int(fact.replicas) for name in names}, "duplicated"
+        else:
+            found = division_model.dynamic(
+                fact.replicas,
+                {name: room[name] for name in names},
+                held,
+                fact.uid,
+                aggregated=spec.strategy == "aggregated",
+                fresh=fresh,
+            )
+            here = sum(held.get(name, 0) for name in names)
+            branch = "scale_up" if here < fact.replicas else "scale_down"
+            if here == fact.replicas:
+                branch = "keep"
+            if fresh:
+                branch = "fresh"
+        if found is None:
+            return "insufficient_capacity", "refused"
+        answer = {str(name): count for name, count in found.items() if count}
+        subject = f"{fact.namespace}/{fact.name}"
+        last = self.last.get(subject)
+        if branch in {"apportioned", "duplicated"} and last is not None and last.in_force:
+            branch = "keep" if answer == last.allocation else branch
+        return answer, branch
+
+    def _selected(
+        self,
+        fact: workload.WorkloadUpserted,
+        spec: workload.DivisionSpec,
+        names: list[ClusterName],
+        room: dict[ClusterName, int],
+        held: dict[ClusterName, int],
+        *,
+        fresh: bool,
+    ) -> list[ClusterName] | str:
+        score = {name: 100 if held.get(name) and not fresh else 0 for name in names}
+        row = [(0, score[name], room[name] + held.get(name, 0), name) for name in names]
+        bound = spec.spread_clusters or workload.Bounds(0, None)
+        if spec.spread_regions is None:
+            need = None if spec.strategy == "duplicated" else int(fact.replicas)
+            chosen = division_model.by_cluster(row, bound.least, bound.most, need)
+        else:
+            spread = spec.spread_regions
+            part = -(-fact.replicas // max(1, spread.least))
+            regions = {}
+            for region in {self._fact("cluster", name).region for name in names} - {""}:
+                inside = [one for one in row if self._fact("cluster", one[3]).region == region]
+                mean = sum(one[1] for one in inside) // len(inside)
+                fits = sum(one[2] for one in inside)
+                regions[region] = (min(part, fits) * 1000 + mean, inside)
+            chosen = division_model.by_region(
+                regions, (spread.least, spread.most), (bound.least, bound.most)
+            )
+        return chosen or "too_few_clusters"

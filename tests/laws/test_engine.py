@@ -6,6 +6,7 @@ each other's names, clusters that flicker, policies that change in between, days
 
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,6 @@ from ledger.units import (
     ClusterName,
     Incarnation,
     Microseconds,
-    NodeName,
     Subject,
     Uid,
 )
@@ -36,7 +36,10 @@ from tests.histories import (
     cluster_gone,
     cluster_up,
     divided,
+    each_takes,
     genesis,
+    node_gone,
+    node_reclaimed,
     node_up,
     pod_seen,
     policy,
@@ -59,7 +62,19 @@ labels = st.dictionaries(
     st.sampled_from(["tier", "zone"]), st.sampled_from(["gold", "silver"]), max_size=2
 )
 strategies: st.SearchStrategy[DivisionStrategy] = st.sampled_from(
-    ["static", "static", "static", "static", "static", "static", "webster"]
+    ["static", "static", "static", "webster", "dynamic", "dynamic", "aggregated", "duplicated"]
+)
+bounds = st.sampled_from([None, None, None, None, (1, 1), (1, 2), (2, 2), (2, None), (0, 0)])
+requests = st.sampled_from(
+    [
+        each_takes(),
+        each_takes(memory=1),
+        each_takes(memory=3),
+        each_takes(cpu=1500, memory=1),
+        each_takes(cpu=1500, bind=True),
+        each_takes(cpu=2000, bind=True, memory=2),
+        each_takes(storage=2),
+    ]
 )
 
 
@@ -71,6 +86,8 @@ def wishes(draw: st.DrawFn) -> DivisionSpec:
         clusters=draw(st.one_of(st.just([]), st.just([]), st.lists(names, unique=True))),
         selector=draw(st.one_of(st.just({}), st.just({"tier": "gold"}), labels)),
         caps=draw(st.one_of(st.just({}), st.just({}), st.dictionaries(names, st.integers(0, 5)))),
+        over_clusters=draw(bounds),
+        over_regions=draw(bounds),
     )
 
 
@@ -79,6 +96,7 @@ clusters_up = st.builds(
     names,
     ready=st.sampled_from([True, True, False]),
     labels=labels,
+    region=st.sampled_from(["", "eu", "us"]),
     uid=uids,
     revision=revisions,
 )
@@ -91,6 +109,7 @@ workloads_up = st.builds(
     revision=revisions,
     kind=st.sampled_from(["Deployment", "Deployment", "Job"]),
     queue=st.sampled_from([None, None, "q"]),
+    request=requests,
 )
 nodes = st.sampled_from(["n1", "n2"])
 changes = st.fixed_dictionaries(
@@ -99,6 +118,8 @@ changes = st.fixed_dictionaries(
         "hold": st.sampled_from([False, None, True]),
         "grace.cluster_ms": st.sampled_from([0, 1500, 4000, None]),
         "division.inertia": st.sampled_from(["seed", "minimal", None]),
+        "division.kappa": st.sampled_from([None, Fraction(1, 3)]),
+        "retry.max_subjects": st.sampled_from([1, 64, None]),
     },
 )
 
@@ -112,21 +133,37 @@ def nodes_listed(name: str, there: list[str]) -> cluster.InventoryListed:
     return cluster.InventoryListed(ClusterName(name), "node", listed, None)
 
 
-def node_gone(name: str, node: str) -> cluster.NodeRemoved:
-    return cluster.NodeRemoved(ClusterName(name), NodeName(node), None, None)
-
-
 flickers = st.builds(
     cluster_up,
     names,
     ready=st.booleans(),
+    region=st.sampled_from(["eu", "eu", "us"]),
     labels=st.one_of(st.just({"tier": "gold"}), st.just({"tier": "gold"}), labels),
 )
-scalings = st.builds(workload_up, keys, st.integers(4, 9), st.one_of(st.just(divided()), wishes()))
+scalings = st.builds(
+    workload_up,
+    keys,
+    st.integers(4, 9),
+    st.one_of(st.just(divided()), st.just(divided(strategy="dynamic")), wishes(), wishes()),
+    request=requests,
+)
+nodes_up = st.builds(
+    node_up,
+    names,
+    nodes,
+    uid=uids,
+    revision=revisions,
+    ready=st.sampled_from([True, True, True, False]),
+    schedulable=st.sampled_from([True, True, True, False]),
+    cores=st.sampled_from([None, None, {"0": 100, "1": 130}]),
+    cpu=st.sampled_from([1000, 4000, 9000]),
+    memory=st.integers(0, 30),
+    storage=st.sampled_from([0, 10]),
+    pods=st.sampled_from([None, None, 3, 12]),
+)
 noise: st.SearchStrategy[Fact] = st.one_of(
     st.builds(queue_up, st.just("q"), uid=uids, revision=revisions),
     st.builds(queue_gone, uids, revisions),
-    st.builds(node_up, names, nodes, uid=uids, revision=revisions),
     st.builds(node_gone, names, nodes),
     st.builds(nodes_listed, names, st.lists(nodes, unique=True)),
     st.just(TimePassed(Microseconds(0))),
@@ -137,6 +174,9 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     flickers,
     scalings,
     scalings,
+    nodes_up,
+    nodes_up,
+    st.builds(node_reclaimed, names, nodes),
     clusters_up,
     workloads_up,
     st.builds(cluster_gone, names, uid=uids, revision=revisions),
@@ -164,7 +204,9 @@ happenings = st.builds(
 
 BEGINNING: tuple[Fact, ...] = (
     policy({"grace.cluster_ms": 4000}),
-    *(cluster_up(name, labels={"tier": "gold"}) for name in ("m1", "m2", "m10")),
+    *(cluster_up(name, labels={"tier": "gold"}, region="eu") for name in ("m1", "m2", "m10")),
+    node_up("m1", "n1", memory=20),
+    node_up("m2", "n1", memory=10, pods=8),
     workload_up("ns/a", 7, divided()),
     workload_up("ns/b", 7, divided({"m1": 3, "m2": 2, "é": 1})),
 )
@@ -270,8 +312,11 @@ def test_whatever_is_in_force_adds_up_and_lies_on_candidates_of_its_own(
     for step in lived(history).steps:
         for made in step.decisions:
             if isinstance(made.outcome, Division):
-                assert sum(allocation(made).values()) == made.outcome.replicas
-                assert all(share.replicas <= share.ceiling for share in made.outcome.shares)
+                copies = made.outcome.strategy == "duplicated"
+                held = allocation(made).values()
+                assert sum(held) == made.outcome.replicas * (len(held) if copies else 1)
+                for share in made.outcome.shares:
+                    assert share.ceiling is None or share.replicas <= share.ceiling
             assert made.moved >= 0
             assert made.branch != "keep" or made.moved == 0
 

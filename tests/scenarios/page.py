@@ -5,7 +5,12 @@ one event a line, and what the ledger made of it below, up to an empty line; the
 on, with the same fleet. Lines that begin with ``#`` are for the reader.
 
     cluster m1 ready=no tier=gold          a cluster is there; what is not known is a label
+    node m1/n1 cpu=4 memory=8              a node; memory and everything but cpu in whole numbers
+    gone node m1/n1                        it is gone
+    reclaim m1/n1                          it is about to be taken away
     workload shop/web 6 m1=2 m2=1          six replicas by these weights; none: all alike
+    workload shop/api 6 strategy=dynamic @memory=2 over=1..3 regions=2..
+                                           by room; what each takes; over how many clusters, regions
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
     policy hold=true grace.cluster_ms=50   other settings
@@ -21,7 +26,7 @@ from fractions import Fraction
 from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
-from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.decision import ClusterShare, Decision, Division, Refusal, Selection
 from ledger.facts.event import Fact
 from ledger.facts.policy import PolicyValue
 from ledger.facts.workload import DivisionStrategy, WorkloadKind
@@ -31,6 +36,10 @@ from tests.histories import (
     cluster_gone,
     cluster_up,
     divided,
+    each_takes,
+    node_gone,
+    node_reclaimed,
+    node_up,
     policy,
     reschedule,
     workload_gone,
@@ -110,17 +119,15 @@ def _decision(made: Decision) -> Iterator[str]:
                 f"#{made.number} {made.subject} {division.replicas} by {made.branch},"
                 f" moved {made.moved}: {due}{after}"
             )
+            if division.selection is not None:
+                yield from _selection(division.selection)
             for share in division.shares:
-                line = f"  {share.cluster} {share.previous} -> {share.replicas}"
-                line += f" of {share.floor}"
-                if share.remainder:
-                    line += f" {Fraction(share.remainder, division.open_weight)}"
-                yield line + ("+" if share.residual else "")
+                yield f"  {share.cluster} {share.previous} -> {share.replicas}{_why(division, share)}"
             for cluster, held in division.left:
                 yield f"  {cluster} {held} -> left"
-            if made.lot is not None:
-                drawn = " ".join(made.lot.draws)
-                yield f"  lot {made.lot.workload}/{made.lot.epoch}: {division.drawn} {drawn}"
+            if made.lot is not None and division.fairness is not None:
+                lot, drawn = made.lot, " ".join(made.lot.draws)
+                yield f"  lot {lot.workload}/{lot.epoch}: {division.fairness.drawn} {drawn}"
             yield from _losers(division)
         case Refusal() as refusal:
             detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
@@ -129,6 +136,26 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" waits for {refusal.waits_for}: {due}{after}"
             )
             yield from _losers(refusal)
+
+
+def _why(division: Division, share: ClusterShare) -> str:
+    if division.fairness is not None:
+        line = f" of {share.floor}"
+        if share.remainder:
+            line += f" {Fraction(share.remainder, division.fairness.open_weight)}"
+        line += "+" if share.residual else ""
+    else:
+        line = "" if share.weight is None else f" by {share.weight}"
+    return line if share.available is None else f"{line}, room for {share.available}"
+
+
+def _selection(selection: Selection) -> Iterator[str]:
+    for region in selection.regions:
+        yield f"  region {region.region} {region.score}: {region.why}"
+    for swap in selection.swaps:
+        yield f"  {swap.out} gives its place to {swap.into}: room for {swap.room}"
+    for one in selection.chosen:
+        yield f"  chosen {one.cluster} {one.score}/{one.room}: {one.why}"
 
 
 def _losers(outcome: Division | Refusal) -> Iterator[str]:
@@ -143,12 +170,33 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return cluster_up(
                 name,
                 ready=told.pop("ready", "yes") == "yes",
+                region=told.pop("region", ""),
                 uid=told.pop("uid", None),
                 revision=_whole(told.pop("revision", None)),
                 labels=told,
             )
+        case "node", [key, *more]:
+            told = _settings(more)
+            return node_up(
+                *key.split("/"),
+                ready=told.pop("ready", "yes") == "yes",
+                schedulable=told.pop("schedulable", "yes") == "yes",
+                cpu=1000 * int(told.pop("cpu", "4")),
+                memory=int(told.pop("memory", "0")),
+                pods=_whole(told.pop("pods", None)),
+                volumes={name: int(size) for name, size in _pairs(told.pop("disks", "")).items()},
+                labels=told,
+            )
+        case "reclaim", [key]:
+            return node_reclaimed(*key.split("/"))
         case "workload", [key, replicas, *more]:
             told = _settings(more)
+            request = each_takes(
+                cpu=1000 * int(told.pop("@cpu", "0")),
+                bind=told.pop("@bind", "no") == "yes",
+                memory=int(told.pop("@memory", "0")),
+                volumes=_names(told.pop("@volumes", "")),
+            )
             uid, revision = told.pop("uid", None), _whole(told.pop("revision", None))
             kind = told.pop("kind", "Deployment")
             assert kind in get_args(WorkloadKind)
@@ -161,6 +209,8 @@ def _fact(verb: str, words: list[str]) -> Fact:
                     strategy=cast("DivisionStrategy", strategy),
                     clusters=_names(told.pop("clusters", "")),
                     selector=_pairs(told.pop("selector", "")),
+                    over_clusters=_bounds(told.pop("over", None)),
+                    over_regions=_bounds(told.pop("regions", None)),
                     caps={name: int(cap) for name, cap in _pairs(told.pop("caps", "")).items()},
                     weights={name: int(weight) for name, weight in told.items()},
                 )
@@ -172,7 +222,10 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 revision=revision,
                 kind=cast("WorkloadKind", kind),
                 queue=queue,
+                request=request,
             )
+        case "gone", ["node", key]:
+            return node_gone(*key.split("/"))
         case "gone", [key, *more]:
             told = _settings(more)
             uid, revision = told.pop("uid", None), _whole(told.pop("revision", None))
@@ -204,6 +257,13 @@ def _pair(word: str, mark: str) -> tuple[str, str]:
     return name, value
 
 
+def _bounds(text: str | None) -> tuple[int, int | None] | None:
+    if text is None:
+        return None
+    least, _, most = text.partition("..")
+    return int(least), int(most) if most else None
+
+
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)
 
@@ -212,6 +272,8 @@ def _value(text: str) -> PolicyValue:
     words: dict[str, PolicyValue] = {"true": True, "false": False, "null": None}
     if text in words:
         return words[text]
+    if "/" in text:
+        return Fraction(text)
     return int(text) if text.isdecimal() else text
 
 

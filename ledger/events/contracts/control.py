@@ -56,8 +56,8 @@ class DivisionSection(Section):
     inertia: policy.Inertia | None = None
     """How much of the last result is kept when the shares change: `minimal` moves the least."""
     kappa: Ratio | None = None
-    """How much weight counts against free capacity in a draw. By default 1 where no capacities are
-    given and 1/2 where they are."""
+    """How much weight counts against what is available in a draw of `static`; null, the default, is
+    weight alone."""
 
 
 class PlacementSection(Section):

@@ -93,16 +93,16 @@ class Division(Shape):
     strategy: facts.DivisionStrategy = "static"
     """The rule."""
     weights: Weights = Field(default_factory=dict)
-    """Each cluster's weight; without any, every candidate has weight 1."""
+    """Each cluster's weight, for `static` and `webster`; without any, every candidate has weight 1."""
     clusters: Clusters = Field(default_factory=list)
     """The candidates; where none are named, those that `cluster_selector` matches, else the keys of
     `weights`, else every cluster."""
     cluster_selector: Labels = Field(default_factory=dict)
     """Labels that a candidate has."""
     caps: Caps = Field(default_factory=dict)
-    """The most replicas a cluster takes."""
+    """The most replicas a cluster takes; only `static` looks at it."""
     spread: Spread | None = None
-    """Over how many clusters and regions."""
+    """Over how many clusters and regions; `static` does not look at it."""
 
     def fact(self) -> facts.DivisionSpec:
         """The wish with every default filled in."""

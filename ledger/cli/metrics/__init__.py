@@ -1,0 +1,1 @@
+"""What a running process tells those who monitor it."""

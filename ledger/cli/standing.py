@@ -1,0 +1,156 @@
+"""``ledger status`` and ``ledger fleets``: how the fleets stand, and what wants a person.
+
+Both ask as a reader, and read the documented views only.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli.run import run
+from ledger.log.database import connected, refusals_named
+from ledger.views import reading
+from ledger.views.reading import FleetStanding, HaltedPartition, Waiting
+
+
+def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson = False) -> None:
+    """Show how each fleet stands, and what wants a person.
+
+    `head` is the position of its last event, `decided` that of the last decided one, `lag` how many
+    events are between them and how long the oldest has waited. `decider` holds the lease, since
+    when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
+    (`ledger sql "SELECT * FROM open_refusals"`). Below: messages in quarantine
+    (`ledger quarantine list`), incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
+    partitions that stand still (`ledger partitions list`).
+    """
+
+    async def main() -> tuple[list[FleetStanding], Waiting]:
+        url = await locate(database_url, data)
+        async with connected(url, "ledger_reader") as connection:
+            with refusals_named():
+                return await reading.fleets(connection), await reading.waiting(connection)
+
+    found, waiting = run(main)
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {"fleets": [asdict(row) for row in found], **asdict(waiting)}, default=_plain
+            )
+        )
+        return
+    console = _console()
+    console.print(_table(found))
+    console.print(
+        f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
+        f" {waiting.halted} partitions halted"
+    )
+    for partition in waiting.halted_partitions:
+        console.print(_halted(partition), soft_wrap=True)
+
+
+def fleets(database_url: DatabaseUrl, data: Data, *, as_json: bool) -> None:
+    """List the fleets: one line each, JSON or columns as in ``status``."""
+
+    async def main() -> list[FleetStanding]:
+        url = await locate(database_url, data)
+        async with connected(url, "ledger_reader") as connection:
+            with refusals_named():
+                return await reading.fleets(connection)
+
+    found = run(main)
+    if as_json:
+        for row in found:
+            typer.echo(json.dumps(asdict(row), default=_plain))
+        return
+    console = _console()
+    console.print(_table(found))
+    if not found:
+        console.print("[dim]no fleet is open; `ledger fleets open NAME`[/dim]")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 10_000  # A pipe has no edge to fold at.
+    return console
+
+
+def _plain(value: Any) -> str:
+    assert isinstance(value, datetime), value
+    return value.astimezone(UTC).isoformat()
+
+
+def _table(found: Sequence[FleetStanding]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("fleet")
+    for name in ("head", "decided", "lag", "decisions", "refused", "quarantined"):
+        table.add_column(name, justify="right")
+    table.add_column("clock")
+    table.add_column("decider", overflow="fold")
+    table.add_column("standby", overflow="fold")
+    for row in found:
+        table.add_row(
+            row.fleet,
+            _number(row.head),
+            _number(row.decided_through),
+            lag(row.undecided, row.lag_seconds),
+            _number(row.decisions),
+            _wants_a_look(row.open_refusals),
+            _wants_a_look(row.quarantined),
+            row.clock,
+            _decider(row),
+            "\n".join(map(escape, row.standby)) or "[dim]none[/dim]",
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "[dim]-[/dim]" if value is None else f"{value:,}"
+
+
+def _wants_a_look(count: int) -> str:
+    return f"[yellow]{count:,}[/yellow]" if count else "0"
+
+
+def lag(events: int, seconds: float | None) -> str:
+    """How many events wait, and how long the oldest has; in rich's markup."""
+    if not events:
+        return "0"
+    waited = "" if seconds is None else f" ({span(seconds)})"
+    return f"[yellow]{events:,}{waited}[/yellow]"
+
+
+def span(seconds: float) -> str:
+    """A time that passed, in the two units that matter."""
+    whole = int(seconds)
+    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {whole % 60} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+
+
+def _decider(row: FleetStanding) -> str:
+    if row.decider is None or row.decider_since is None:
+        return "[red]none[/red]" if row.undecided else "[dim]none[/dim]"
+    since = row.decider_since.astimezone().isoformat(sep=" ", timespec="seconds")
+    return f"{escape(row.decider)} [dim]since {since}[/dim]"
+
+
+def _halted(partition: HaltedPartition) -> str:
+    since = partition.halted_at.astimezone().isoformat(sep=" ", timespec="seconds")
+    return (
+        f"[red]{escape(partition.topic)}/{partition.partition}[/red] stands still since {since}:"
+        f" {escape(partition.reason)} ({escape(partition.detail)})"
+    )

@@ -1,0 +1,192 @@
+"""How many more replicas of a workload a cluster could take.
+
+That is what its nodes hold together, each counted by ``ledger.core.capacity`` as it is declared and
+those that declare the same only once; but no more than what they have of each resource still
+allows once the claims of all divisions in force are taken off, the workload's own included. A
+replica is promised to a cluster, not yet to a node, so claims are weighed against the sum.
+
+Only nodes of a ready cluster count that are ready, schedulable, not about to be taken away and
+that the workload's node selector matches. A cluster without such a node has no room. Cpu is only
+claimed by those that want cores of their own; everybody else shares.
+
+Which clusters are candidates, and what becomes of the answer, is told elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from ledger.core.capacity.amounts import INFINITE, Core, Device, NumaGroup, instances_within
+from ledger.core.capacity.cpu import NO_MAX_SHARE, CpuNode, CpuRequest, cpu_capacity
+from ledger.core.capacity.memory import memory_capacity, storage_capacity
+from ledger.core.capacity.request import InstanceRequest, Volumes, normalized
+from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
+from ledger.core.capacity.volumes import VolumeNode, volume_capacity
+from ledger.errors import InvalidRequest
+from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers.rooms import node_in_use, offer
+from ledger.reducers.world import Claim, Offer, World
+from ledger.units import Bytes, ClusterName, Replicas
+
+MILLI: Final = 1000
+
+MOST_CORES: Final = 10_000
+"""As many cores as a node can name one by one; where only its cpu is told, no more are made of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one replica takes, read once for all clusters."""
+
+    cpu_milli: int
+    cpu_bind: bool
+    memory: int
+    storage: int
+    """With the sizes of its volumes."""
+    volumes: tuple[VolumeRequest, ...]
+    max_share: int
+    max_deploy: int
+    node_selector: tuple[tuple[str, str], ...]
+
+    @property
+    def cpu(self) -> Fraction:
+        """In cores."""
+        return Fraction(self.cpu_milli, MILLI)
+
+
+def wanted(world: World, workload: WorkloadUpserted) -> Wanted:
+    """Read a workload's request; ``InvalidRequest`` where it means nothing."""
+    request, deploy = workload.request, workload.deploy
+    settled = normalized(
+        InstanceRequest(
+            cpu_request=Fraction(request.cpu, MILLI),
+            cpu_bind=request.cpu_bind,
+            memory_request=request.memory,
+            storage_request=request.storage,
+        ),
+        Volumes(request=request.volumes),
+    )
+    return Wanted(
+        cpu_milli=request.cpu,
+        cpu_bind=request.cpu_bind,
+        memory=settled.memory_request,
+        storage=settled.storage_request,
+        volumes=volume_requests(request.volumes),
+        max_share=NO_MAX_SHARE if deploy is None else deploy.max_share,
+        max_deploy=world.policy.placement.max_deploy,
+        node_selector=() if deploy is None else deploy.node_selector,
+    )
+
+
+def available(world: World, cluster: ClusterName, one: Wanted) -> Replicas:
+    """How many more fit on a cluster as things are."""
+    known = world.clusters.get(cluster)
+    if known is None or not known.ready:
+        return Replicas(0)
+    offers = _offers(world, cluster, one)
+    if not offers:
+        return Replicas(0)
+    most = min(_left(offers, world.rooms.of(cluster).claim, one))
+    if most == 0:
+        return Replicas(0)
+    together = sum(times * capacity(each, one) for each, times in offers.items())
+    return Replicas(min(together, most, INFINITE))
+
+
+def capacity(node: Offer, one: Wanted) -> int:
+    """How many fit on an empty node that offers this."""
+    fitting = [
+        storage_capacity(free=node.storage, request=Bytes(one.storage), volumes=Bytes(0)),
+        INFINITE if node.pods is None else node.pods,
+    ]
+    if one.cpu_bind:
+        fitting += [_bound(node, one), instances_within(_milli(node), one.cpu_milli)]
+    else:
+        cores = len(node.cores) if node.cpu is None else node.cpu // MILLI
+        fitting.append(
+            memory_capacity(cores=cores, cpu=one.cpu, free=node.memory, request=Bytes(one.memory))
+        )
+    if one.volumes:
+        devices = VolumeNode({Device(name): size for name, size in node.volumes})
+        held = volume_capacity(devices, one.volumes, max_deploy=one.max_deploy)
+        fitting.append(held.capacity)
+    return min(fitting)
+
+
+def _offers(world: World, cluster: ClusterName, one: Wanted) -> Mapping[Offer, int]:
+    """What the nodes that may be used offer; in no order, for sums and minima only."""
+    if not one.node_selector:
+        return world.rooms.of(cluster).offers
+    selected: dict[Offer, int] = {}
+    for subject in world.objects.inside("node", cluster):
+        node = node_in_use(world.objects, world.rooms.reclaiming, subject)
+        if node is not None and all(label in node.labels for label in one.node_selector):
+            each = offer(node)
+            selected[each] = selected.get(each, 0) + 1
+    return selected
+
+
+def _left(offers: Mapping[Offer, int], claim: Claim, one: Wanted) -> Iterator[int]:
+    """For each resource how many more the nodes together allow."""
+    if one.cpu_bind:
+        free = sum(times * _milli(node) for node, times in offers.items())
+        yield instances_within(free - claim.cpu, one.cpu_milli)
+    free = sum(times * node.memory for node, times in offers.items())
+    yield instances_within(free - claim.memory, one.memory)
+    on_devices, in_storage = _volumes_claimed(claim)
+    free = sum(times * node.storage for node, times in offers.items())
+    yield instances_within(free - claim.storage - in_storage, one.storage)
+    sizes = [times * size for node, times in offers.items() for _, size in node.volumes]
+    yield instances_within(sum(sizes) - on_devices, _on_devices(one.volumes))
+    pods = [(times, node.pods) for node, times in offers.items()]
+    if all(most is not None for _, most in pods):
+        yield max(0, sum(times * (most or 0) for times, most in pods) - claim.pods)
+
+
+def _bound(node: Offer, one: Wanted) -> int:
+    pieces = one.cpu * node.share_base
+    if pieces.denominator != 1:
+        return 0
+    request = CpuRequest(
+        cpu=one.cpu, memory=one.memory, share_base=node.share_base, max_share=one.max_share
+    )
+    free = CpuNode(
+        cores=_cores(node),
+        memory=node.memory,
+        numa={Core(core): NumaGroup(group) for core, group in node.numa},
+        numa_memory={NumaGroup(group): size for group, size in node.numa_memory},
+    )
+    return cpu_capacity(free, request).capacity
+
+
+def _cores(node: Offer) -> dict[Core, int]:
+    """Every core with its pieces; where only the cpu is told, as many whole ones as it makes."""
+    if node.cpu is None:
+        return {Core(core): pieces for core, pieces in node.cores}
+    return {Core(str(core)): node.share_base for core in range(min(node.cpu // MILLI, MOST_CORES))}
+
+
+def _milli(node: Offer) -> int:
+    if node.cpu is not None:
+        return node.cpu
+    return MILLI * sum(pieces for _, pieces in node.cores) // node.share_base
+
+
+def _volumes_claimed(claim: Claim) -> tuple[int, int]:
+    """How many bytes the volumes of all that was promised take of devices, and of storage."""
+    on_devices = in_storage = 0
+    for texts, replicas in claim.volumes.items():
+        try:
+            volumes = volume_requests(texts)
+        except InvalidRequest:
+            # Whoever divides without a look at room may carry volumes that mean nothing.
+            continue
+        on_devices += replicas * _on_devices(volumes)
+        in_storage += replicas * sum(volume.size for volume in volumes)
+    return on_devices, in_storage
+
+
+def _on_devices(volumes: tuple[VolumeRequest, ...]) -> int:
+    """The bytes that are placed on devices: a mount brings its own."""
+    return sum(volume.size for volume in volumes if volume.kind != "mount")

@@ -1,0 +1,130 @@
+"""Who was refused and may be served now: found by what grew, not by asking everybody.
+
+A refused workload that waits for clusters, or for room on their nodes, is listed under the hooks
+of its wish (``ledger.reducers.candidates``). Whatever grows on a cluster - a node that changed, the
+cluster itself, a claim that was given up - marks those listed workloads that the cluster matters
+to. What others take marks nobody.
+
+A mark is answered in the event that set it: everybody marked is asked, up to the policy's
+``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
+and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
+mark set after that decision stands too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from ledger.facts.decision import RETRIED, Decision
+from ledger.facts.workload import DivisionSpec
+from ledger.reducers.candidates import concerned, list_under
+from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, World
+from ledger.units import ClusterName
+
+WAITS_FOR_CLUSTER: Final = "cluster"
+"""For another cluster, or another state of one."""
+
+WAITS_FOR_NODES: Final = "nodes"
+"""For room on the nodes of its clusters."""
+
+_GREW: Final[Causes] = frozenset({"room"})
+_OTHER_POLICY: Final[Causes] = frozenset({"policy"})
+
+
+def begun(world: World) -> World:
+    """The World at the beginning of an event or deadline: only marks that could not be answered."""
+    retries = world.retries
+    marked = retries.marked
+    if not (world.policy.hold or retries.served >= world.policy.retry.max_subjects):
+        for question in sorted(marked):
+            if world.latest[question.subject] < retries.first:
+                marked = marked.delete(question)
+    if marked is retries.marked and retries.first == world.decisions and not retries.served:
+        return world
+    return replace(world, retries=replace(retries, marked=marked, first=world.decisions, served=0))
+
+
+def grew(world: World, clusters: Iterable[ClusterName]) -> World:
+    """There may be more room on these clusters than before."""
+    waiting = world.retries.waiting
+    if not waiting:
+        return world
+    for cluster in clusters:
+        for subject in concerned(world, waiting, cluster):
+            world = _mark(world, Question("division", subject), _GREW)
+    return world
+
+
+def other_policy(world: World) -> World:
+    """What divisions are made by has changed."""
+    for question in sorted(world.refusals):
+        if _may_grow(world.refusals[question]) and question.kind == "division":
+            world = _mark(world, question, _OTHER_POLICY)
+    return world
+
+
+def counted(world: World, decision: Decision) -> World:
+    """A decision is in force: whether it served somebody who was asked again."""
+    retries = world.retries
+    question = Question("division", decision.subject)
+    if question in retries.marked:
+        retries = replace(retries, marked=retries.marked.delete(question))
+    if decision.kind != "refusal" and RETRIED.issuperset(decision.outcome.because):
+        retries = replace(retries, served=retries.served + 1)
+    return world if retries is world.retries else replace(world, retries=retries)
+
+
+def opened(
+    world: World, question: Question, refusal: OpenRefusal, spec: DivisionSpec | None
+) -> World:
+    """Somebody is refused, for the first time or for another reason."""
+    before = world.refusals.get(question)
+    world = replace(world, refusals=world.refusals.set(question, refusal))
+    return _listed(
+        world,
+        question,
+        before=spec if before is not None and _may_grow(before) else None,
+        after=spec if _may_grow(refusal) else None,
+    )
+
+
+def closed(world: World, question: Question, spec: DivisionSpec | None) -> World:
+    """A refusal has ended."""
+    refusal = world.refusals.get(question)
+    if refusal is None:
+        return world
+    world = replace(world, refusals=world.refusals.delete(question))
+    if question in world.retries.marked:
+        marked = world.retries.marked.delete(question)
+        world = replace(world, retries=replace(world.retries, marked=marked))
+    return _listed(world, question, before=spec if _may_grow(refusal) else None, after=None)
+
+
+def edited(world: World, question: Question, before: DivisionSpec, after: DivisionSpec) -> World:
+    """Somebody who is refused wishes something else."""
+    refusal = world.refusals.get(question)
+    if refusal is None or not _may_grow(refusal):
+        return world
+    return _listed(world, question, before=before, after=after)
+
+
+def _may_grow(refusal: OpenRefusal) -> bool:
+    return refusal.refusal.waits_for in {WAITS_FOR_CLUSTER, WAITS_FOR_NODES}
+
+
+def _listed(
+    world: World, question: Question, *, before: DivisionSpec | None, after: DivisionSpec | None
+) -> World:
+    waiting = list_under(world.retries.waiting, question.subject, before=before, after=after)
+    if waiting is world.retries.waiting:
+        return world
+    return replace(world, retries=replace(world.retries, waiting=waiting))
+
+
+def _mark(world: World, question: Question, causes: Causes) -> World:
+    before = world.retries.marked.get(question)
+    if before is not None:
+        causes |= before.causes
+    mark = Mark(causes, world.decisions)
+    marked = world.retries.marked.set(question, mark)
+    return replace(world, retries=replace(world.retries, marked=marked))
