@@ -10,12 +10,16 @@ field that no contract knows may hold one; that a float is no quantity is for th
 
 import json
 import math
-import re
 from typing import Final, Never
 
 import orjson
 
 from ledger.errors import InvalidEvent
+from ledger.events.ambiguity import (
+    BRACKET_OUTSIDE_TEXT,
+    repeated_key,
+    text_with_half_a_character,
+)
 
 LARGEST_DOCUMENT: Final = 1024 * 1024
 """Bytes of one event. Kafka's own default limit for a message is the same mebibyte."""
@@ -25,10 +29,6 @@ DEEPEST_NESTING: Final = 32
 _SMALLEST_NUMBER: Final = -(2**63)
 _LARGEST_NUMBER: Final = 2**64 - 1
 _MOST_DIGITS: Final = 20
-
-# The closing quote is optional so that text which never ends is skipped in one step: the scan
-# stays linear whatever it is given.
-_BRACKET_OUTSIDE_TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 
 
 def parse(raw: bytes, *, deepest: int = DEEPEST_NESTING) -> object:
@@ -45,8 +45,8 @@ def parse(raw: bytes, *, deepest: int = DEEPEST_NESTING) -> object:
         value: object = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise InvalidEvent("not_json", f"character {error.pos}: {error.msg}") from None
-    if "\\u" in text:
-        _refuse_surrogates(value)
+    if "\\u" in text and text_with_half_a_character(value) is not None:
+        raise InvalidEvent("not_utf8", "an unpaired surrogate in a text")
     return value
 
 
@@ -76,7 +76,7 @@ def canonical(value: object) -> bytes:
 
 def _refuse_depth(text: str, deepest: int) -> None:
     depth = 0
-    for bracket in _BRACKET_OUTSIDE_TEXT.finditer(text):
+    for bracket in BRACKET_OUTSIDE_TEXT.finditer(text):
         if bracket[1]:
             depth += 1
             if depth > deepest:
@@ -87,33 +87,11 @@ def _refuse_depth(text: str, deepest: int) -> None:
             depth -= 1
 
 
-def _refuse_surrogates(value: object) -> None:
-    """Half a character can be escaped in JSON text, and has no spelling in UTF-8."""
-    match value:
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise InvalidEvent("not_utf8", "an unpaired surrogate in a text") from None
-        case dict():
-            for key, entry in value.items():
-                _refuse_surrogates(key)
-                _refuse_surrogates(entry)
-        case list():
-            for entry in value:
-                _refuse_surrogates(entry)
-        case _:
-            pass
-
-
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     known = dict(pairs)
     if len(known) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise InvalidEvent("duplicate_key", f"{key[:60]!a} is there twice in one object")
-            seen.add(key)
+        key = repeated_key(pairs)
+        raise InvalidEvent("duplicate_key", f"{key[:60]!a} is there twice in one object")
     return known
 
 

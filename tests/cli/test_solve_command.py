@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -19,6 +18,7 @@ from typer.testing import CliRunner
 from ledger.cli.solve.catalogue import CATALOGUE
 from ledger.cli.solve.main import app
 from ledger.cli.solve.reading import LONGEST_LINE
+from ledger.events.contract import without_nulls
 from tests.vectors.test_core_vectors import FACTS, Fact
 
 COMMAND = (sys.executable, "-m", "ledger.cli.main", "solve")
@@ -276,14 +276,3 @@ def other_strategy(fact: Fact) -> bool:
     """Whether a last result is told of which only the strategy's name is read, as no schema says."""
     last = fact["input"].get("last") or {}
     return fact["op"] == "division.static" and last.get("strategy") != "StaticWeight" and last != {}
-
-
-def without_nulls(value: Any) -> Any:
-    """What is asked, as a schema knows it: a field that is null is not there."""
-    match value:
-        case dict():
-            return {key: without_nulls(entry) for key, entry in value.items() if entry is not None}
-        case list():
-            return [without_nulls(entry) for entry in value]
-        case _:
-            return value

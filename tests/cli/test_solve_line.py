@@ -5,6 +5,7 @@ Asked is a small catalogue of this test's own, so that what is said here is true
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from pydantic import Field
 from ledger.cli.solve.asking import Count, Op, Question, Ratio, Refused
 from ledger.cli.solve.catalogue import Catalogue
 from ledger.cli.solve.line import reply
+from ledger.cli.solve.writing import spelled
 from ledger.errors import InvalidRequest
 
 
@@ -309,6 +311,13 @@ def test_more_digits_than_python_writes_are_written() -> None:
     assert (
         said.text.decode() == f'{{"id": null, "result": {{"n": -{digits}, "f": "{digits}/3"}}}}\n'
     )
+
+
+@pytest.mark.parametrize("exponent", [63, 2047, 2048, 2049, 4096, 5000, 70_000])
+def test_every_digit_of_a_large_number_is_written(exponent: int) -> None:
+    for number in (2**exponent - 1, 2**exponent, 2**exponent + 1, 3**exponent):
+        assert spelled(number) == str(Decimal(number))
+        assert spelled([-number]) == f"[-{Decimal(number)}]"
 
 
 def test_a_decimal_that_is_handed_through_stays_what_it_was() -> None:

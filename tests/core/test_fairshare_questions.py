@@ -261,3 +261,33 @@ def test_people_are_told_of_evictions() -> None:
 )
 def test_people_are_told_the_arithmetic(name: str, asked: dict[str, Any], line: str) -> None:
     assert line in told(name, asked).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("scope", "in_q2"), [("per_queue", (3, 9)), ("global", (0, 12)), (None, (3, 9))]
+)
+def test_a_namespace_counts_in_each_queue_or_over_all_queues(
+    scope: str | None, in_q2: tuple[int, int]
+) -> None:
+    demands = [("q1", "ns1", 4), ("q2", "ns1", 5), ("q2", "ns2", 20)]
+    answer = ask(
+        "allocate",
+        {
+            "total": {"cpu": 16},
+            "queues": [{"id": "q1", "weight": 1}, {"id": "q2", "weight": 3}],
+            "jobs": [
+                {"id": f"{queue}/{ns}", "queue": queue, "ns": ns, "tasks": [{"cpu": 1}] * many}
+                for queue, ns, many in demands
+            ],
+            "ns_weights": {"ns1": 2, "ns2": 6},
+            "scope": scope,
+        },
+    )
+
+    of_ns1, of_ns2 = in_q2
+    assert answer["ns_cpu"] == {"q1/ns1": 4, "q2/ns1": of_ns1, "q2/ns2": of_ns2}
+
+
+def test_there_is_no_other_scope() -> None:
+    with pytest.raises(ValidationError, match="scope"):
+        ask("allocate", {"total": {}, "queues": [], "scope": "cluster"})

@@ -205,3 +205,26 @@ def test_what_decides_between_jobs_can_be_put_in_another_order(
     )
 
     assert played.turns[0].job == first
+
+
+def test_over_all_queues_a_namespace_waits_for_what_it_holds_and_used_elsewhere() -> None:
+    r = QueueName("r")
+    jobs = [job("a", {CPU: 1}, namespace=A), job("b", {CPU: 1}, namespace=B)]
+    elsewhere = job("c", {CPU: 1}, namespace=A, queue=r)
+    there: dict[str, Any] = {"nodes": [node("n", cpu=4)], "queues": [Queue(Q), Queue(r)]}
+    there["deserved"] = {Q: {CPU: 1}, r: {CPU: 1}}
+
+    apart = play(*jobs, **there, running=[Holding(r, A, {CPU: 1})])
+    together = play(*jobs, **there, running=[Holding(r, A, {CPU: 1})], scope="global")
+    used = play(*jobs, elsewhere, **there, charges={(r, A): {CPU: 1}}, scope="global")
+
+    assert [turn.job for turn in apart.turns] == ["a"]
+    assert [turn.job for turn in together.turns] == ["b"]
+    behind = NamespaceBehind(B, winner_share=Fraction(0), share=Fraction(1, 4))
+    assert only(together).reasons[-1] == behind
+    assert [turn.job for turn in used.turns] == ["b", "c"]
+    assert used.used == {
+        (Q, A): {CPU: 0, MEM: 0},
+        (Q, B): {CPU: 1, MEM: 0},
+        (r, A): {CPU: 1, MEM: 0},
+    }

@@ -47,7 +47,7 @@ def test_a_queue_that_could_not_be_served(queue: Queue) -> None:
 
 
 def test_the_same_queue_twice() -> None:
-    with pytest.raises(InvalidRequest, match="queue q: twice"):
+    with pytest.raises(InvalidRequest, match="queue: 'q' is named twice"):
         deserve({CPU: 1}, [QueueClaim(Queue(Q), {})] * 2)
 
 
@@ -160,3 +160,10 @@ def test_a_decay_that_is_none(bucket: int, factor: int, weight: int) -> None:
 def test_the_largest_factor_is_that_of_the_longest_half_life() -> None:
     assert factor_of(Microseconds(MOST_BUCKETS), Microseconds(1)) == LARGEST_FACTOR
     DecayPolicy(Microseconds(1), LARGEST_FACTOR)
+
+
+def test_a_scope_that_there_is_not() -> None:
+    cluster: Any = "cluster"
+
+    with pytest.raises(InvalidRequest, match="scope: there is no 'cluster'"):
+        allocate(RoundQuestion({}, [], [], [], scope=cluster))

@@ -5,10 +5,9 @@ word that is not known here fails.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,32 +22,12 @@ from ledger.core.capacity.request import InstanceRequest, Volumes, normalized
 from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.units import Bytes, NodeName
+from tests.core.worked import Lines, counts, examples, listed, pairs
 
-PAGE = Path(__file__).parents[2] / "docs" / "core" / "capacity.md"
-BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-Lines = dict[str, str]
 Said = dict[str, str]
 
 
-def examples() -> list[Any]:
-    text = PAGE.read_text(encoding="utf-8")
-    found = []
-    for block in BLOCK.finditer(text):
-        asked, dashes, answered = block[1].partition("\n----\n")
-        assert dashes, "no line of four dashes"
-        line = text.count("\n", 0, block.start()) + 1
-        found.append(pytest.param(words(asked), words(answered), id=f"line {line}"))
-    return found
-
-
-def words(text: str) -> Lines:
-    lines = [line.split(maxsplit=1) for line in text.strip().splitlines()]
-    assert len({first for first, *_ in lines}) == len(lines), "the same word twice"
-    return {first: "".join(rest) for first, *rest in lines}
-
-
-@pytest.mark.parametrize(("asked", "answered"), examples())
+@pytest.mark.parametrize(("asked", "answered"), examples("capacity.md"))
 def test_an_example_of_capacity_comes_out_as_written(asked: Lines, answered: Lines) -> None:
     subject = next(iter(asked))
     unread = dict(asked)
@@ -58,10 +37,6 @@ def test_an_example_of_capacity_comes_out_as_written(asked: Lines, answered: Lin
     assert not unread, "words that nobody read"
     assert answered, "an example says what comes out"
     assert {word: said.get(word) for word in answered} == answered
-
-
-def test_every_block_of_the_page_is_an_example() -> None:
-    assert PAGE.read_text(encoding="utf-8").count("```") == 2 * len(examples()) > 0
 
 
 class Reading:
@@ -79,22 +54,16 @@ class Reading:
         return [Fraction(one) if "." in one else int(one) for one in found]
 
     def amounts(self, word: str) -> dict[Any, int]:
-        return {name: int(amount) for name, amount in pairs(self.text(word))}
+        return counts(self.text(word))
 
 
-def pairs(text: str) -> Iterator[tuple[str, str]]:
-    for pair in text.split():
-        name, _, value = pair.partition("=")
-        yield name, value
-
-
-def listed(amounts: Mapping[Any, Any]) -> str:
-    return " ".join(f"{name}={amounts[name]}" for name in sorted(amounts))
+def by_name(amounts: Mapping[Any, object]) -> str:
+    return listed(dict(sorted(amounts.items())))
 
 
 def bindings(plans: tuple[CpuPlan, ...]) -> str:
     return " | ".join(
-        f"{plan.group}: {listed(plan.cores)}" if plan.group else listed(plan.cores)
+        f"{plan.group}: {by_name(plan.cores)}" if plan.group else by_name(plan.cores)
         for plan in plans
     )
 
@@ -155,7 +124,7 @@ def of_change(reading: Reading, _: Lines) -> Said:
     assert rest == 0
     return {
         "request": f"{tenths // 10}.{tenths % 10} cpu, {request.memory_request} memory",
-        "binding": listed(given.holding.cores),
+        "binding": by_name(given.holding.cores),
         "kept": "yes" if given.kept else "no",
     }
 
@@ -224,9 +193,9 @@ def of_merge(reading: Reading, _: Lines) -> Said:
     ]
     merged = merge(resources)
     return {
-        "capacity": listed(merged.capacity),
+        "capacity": by_name(merged.capacity),
         "total": str(merged.total),
-        "lacking": listed({name: place + 1 for name, place in merged.lacking.items()}),
+        "lacking": by_name({name: place + 1 for name, place in merged.lacking.items()}),
     }
 
 

@@ -1,10 +1,7 @@
 """The worked examples in docs/core/disk.md are true: each is read from the page, asked, compared."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,32 +11,10 @@ from ledger.core.disk.rebalance import Stock, Stored, plan
 from ledger.core.disk.scheduling import Drive, Node, Placed, Rules, Situation, Volume, schedule
 from ledger.core.disk.space import Disk, Limits, Space, fits
 from ledger.units import NodeName
-
-PAGE = Path(__file__).parents[2] / "docs" / "core" / "disk.md"
-BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-Lines = dict[str, str]
+from tests.core.worked import Lines, counts, examples, listed, pairs
 
 
-def examples() -> list[Any]:
-    text = PAGE.read_text(encoding="utf-8")
-    found = []
-    for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
-        asked, dashes, answered = block[1].partition("\n----\n")
-        assert dashes, f"line {line}: no line of four dashes"
-        found.append(pytest.param(words(asked), words(answered), id=f"disk.md:{line}"))
-    return found
-
-
-def words(text: str) -> Lines:
-    """Each line's first word, and the rest of the line."""
-    lines = [line.split(maxsplit=1) for line in text.strip().splitlines()]
-    assert len({first for first, *_ in lines}) == len(lines), "the same word twice"
-    return {first: "".join(rest) for first, *rest in lines}
-
-
-@pytest.mark.parametrize(("asked", "answered"), examples())
+@pytest.mark.parametrize(("asked", "answered"), examples("disk.md"))
 def test_an_example_comes_out_as_written(asked: Lines, answered: Lines) -> None:
     [answer] = [ANSWERS[word] for word in ANSWERS if word in asked]
 
@@ -49,10 +24,6 @@ def test_an_example_comes_out_as_written(asked: Lines, answered: Lines) -> None:
     assert {word: said.get(word) for word in answered} == answered
 
 
-def test_every_block_of_the_page_is_an_example() -> None:
-    assert PAGE.read_text(encoding="utf-8").count("```") == 2 * len(examples()) > 0
-
-
 def chosen(asked: Lines) -> Iterator[tuple[str, str]]:
     assert asked.keys() <= {"choose", "size", "alpha", "scope"}
     scope: Scope = "candidates" if asked.get("scope") == "candidates" else "node"
@@ -60,8 +31,8 @@ def chosen(asked: Lines) -> Iterator[tuple[str, str]]:
         disks(asked["choose"]), size=int(asked["size"]), alpha=Fraction(asked["alpha"]), scope=scope
     )
     assert isinstance(choice, Choice)
-    yield "nodes", pairs(choice.node_scores)
-    yield "disks", pairs(choice.disk_scores)
+    yield "nodes", listed(choice.node_scores)
+    yield "disks", listed(choice.disk_scores)
     yield "pick", f"{choice.disk.node}/{choice.disk.name}"
     yield "rule", choice.rule
     stages = [stage for stage in (choice.node_stage, choice.disk_stage) if stage is not None]
@@ -70,16 +41,20 @@ def chosen(asked: Lines) -> Iterator[tuple[str, str]]:
 
 def fitted(asked: Lines) -> Iterator[tuple[str, str]]:
     assert asked.keys() <= {"fits", "size", "actual"}
-    amounts = {name: int(amount) for name, amount in split_pairs(asked["fits"])}
-    short = fits(Space(**amounts), Limits(), size=int(asked["size"]), actual=int(asked["actual"]))
+    short = fits(
+        Space(**counts(asked["fits"])),
+        Limits(),
+        size=int(asked["size"]),
+        actual=int(asked["actual"]),
+    )
     yield "fits", "yes" if short is None else f"{short.code} {short.value} {short.bound}"
 
 
 def placed(asked: Lines) -> Iterator[tuple[str, str]]:
     assert asked.keys() <= {"place", "size", "nodes", "disks", "replicas", "rules"}
-    rules = {name: value == "yes" for name, value in split_pairs(asked.get("rules", ""))}
+    rules = {name: value == "yes" for name, value in pairs(asked.get("rules", ""))}
     replicas = []
-    for name, where in split_pairs(asked["replicas"]):
+    for name, where in pairs(asked["replicas"]):
         address, _, state = where.partition("(")
         node, disk = address.split("/")
         evicting = state == "evicting)"
@@ -104,7 +79,7 @@ def placed(asked: Lines) -> Iterator[tuple[str, str]]:
 def planned(asked: Lines) -> Iterator[tuple[str, str]]:
     assert asked.keys() <= {"plan", "alpha", "moves", "replicas", "measure"}
     volumes, stored = {}, []
-    for volume, lies in split_pairs(asked["replicas"]):
+    for volume, lies in pairs(asked["replicas"]):
         size, _, address = lies.partition("@")
         node, disk = address.split("/")
         volumes[volume] = Volume(size=int(size))
@@ -135,7 +110,7 @@ ANSWERS = {"choose": chosen, "fits": fitted, "place": placed, "plan": planned}
 def disks(text: str) -> list[Disk]:
     """Disks of the given usable bytes and totals; what is not usable is promised."""
     found = []
-    for address, amounts in split_pairs(text):
+    for address, amounts in pairs(text):
         node, name = address.split("/")
         usable, total = map(int, amounts.split("/"))
         found.append(
@@ -160,12 +135,3 @@ def node_with(
             Drive(disk=disk, scheduled_replicas=booked) for disk in all_disks if disk.node == name
         ],
     )
-
-
-def split_pairs(text: str) -> list[tuple[str, str]]:
-    pieces = (pair.partition("=") for pair in text.split())
-    return [(name, value) for name, _, value in pieces]
-
-
-def pairs(scores: Mapping[str, object]) -> str:
-    return " ".join(f"{name}={score}" for name, score in scores.items())

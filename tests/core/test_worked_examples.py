@@ -1,16 +1,14 @@
 """The worked examples in docs/core are true: each is read from its page, asked, and compared.
 
-An example is a block marked ``worked``: what is asked, four dashes, what comes out. It may leave out
-what it does not want to speak of, but nothing that it says goes unchecked: a word that is not known
-here fails.
+Here are the pages on division and its lot; the other systems have files of their own. An example
+may leave out what it does not want to speak of, but nothing that it says goes unchecked: a word that
+is not known here fails.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from hashlib import shake_256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,29 +17,7 @@ from ledger.core.division import dynamic, regions, selection, webster
 from ledger.core.division.static_weight import Division, Last, Request, divide
 from ledger.core.lot import Lot, block_bytes
 from ledger.units import ClusterName, Replicas, Weight
-
-PAGES = Path(__file__).parents[2] / "docs" / "core"
-BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-Lines = dict[str, str]
-
-
-def examples(page: str) -> list[Any]:
-    text = (PAGES / page).read_text(encoding="utf-8")
-    found = []
-    for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
-        asked, dashes, answered = block[1].partition("\n----\n")
-        assert dashes, f"{page}:{line} has no line of four dashes"
-        found.append(pytest.param(words(asked), words(answered), id=f"{page}:{line}"))
-    return found
-
-
-def words(text: str) -> Lines:
-    """Each line's first word, and the rest of the line."""
-    lines = [line.split(maxsplit=1) for line in text.strip().splitlines()]
-    assert len({first for first, *_ in lines}) == len(lines), "the same word twice"
-    return {first: "".join(rest) for first, *rest in lines}
+from tests.core.worked import PAGES, Lines, counts, examples, listed, text_of
 
 
 @pytest.mark.parametrize(("asked", "answered"), examples("division.md"))
@@ -148,14 +124,9 @@ def test_an_example_of_selection_comes_out_as_written(asked: Lines, answered: Li
     }, "an example says what was swapped or left over"
 
 
-PAGES_WITH_EXAMPLES = ["division.md", "dynamic.md", "lot.md", "selection.md", "webster.md"]
-
-
-@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
+@pytest.mark.parametrize("page", sorted(page.name for page in PAGES.glob("*.md")))
 def test_every_block_of_a_page_is_an_example(page: str) -> None:
-    text = (PAGES / page).read_text(encoding="utf-8")
-
-    assert text.count("```") == 2 * len(examples(page)) > 0
+    assert text_of(page).count("```") == 2 * len(examples(page, reading=str)) > 0
 
 
 def said(division: Division) -> Iterator[tuple[str, str]]:
@@ -265,12 +236,3 @@ def last(asked: Lines) -> Last | None:
 def lot(asked: Lines) -> Lot:
     values = dict(pair.split("=") for pair in asked["lot"].split())
     return Lot(values["salt"], values["workload"], int(values["epoch"]))
-
-
-def counts(text: str) -> dict[str, int]:
-    pairs = (pair.split("=") for pair in text.split())
-    return {name: int(number) for name, number in pairs}
-
-
-def listed(amounts: Mapping[Any, object]) -> str:
-    return " ".join(f"{name}={amount}" for name, amount in amounts.items())

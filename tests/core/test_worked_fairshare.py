@@ -1,10 +1,7 @@
 """The worked examples in docs/core/fairshare.md are true: each is read, asked and compared in full."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,30 +12,19 @@ from ledger.core.fairshare.queues import Queue
 from ledger.core.fairshare.reasons import Loser
 from ledger.core.fairshare.resources import JobName, NamespaceName, QueueName, Resource, TaskName
 from ledger.core.fairshare.room import Node
-from ledger.core.fairshare.round import Job, RoundQuestion, WaitingTask, allocate
+from ledger.core.fairshare.round import Job, RoundQuestion, Scope, WaitingTask, allocate
 from ledger.core.fairshare.stage import GangJob, Scene, Task
 from ledger.units import NodeName
+from tests.core.worked import examples
 
-PAGE = Path(__file__).parents[2] / "docs" / "core" / "fairshare.md"
-BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CPU = Resource("cpu")
 
 Asked = dict[str, list[list[str]]]
 """The words after each first word, line by line."""
 
 
-def blocks() -> list[Any]:
-    text = PAGE.read_text(encoding="utf-8")
-    return [
-        pytest.param(block[1], id=f"line {text.count(chr(10), 0, block.start()) + 1}")
-        for block in BLOCK.finditer(text)
-    ]
-
-
-@pytest.mark.parametrize("block", blocks())
-def test_an_example_comes_out_as_written(block: str) -> None:
-    above, dashes, below = block.partition("\n----\n")
-    assert dashes, "there is no line of four dashes"
+@pytest.mark.parametrize(("above", "below"), examples("fairshare.md", reading=str))
+def test_an_example_comes_out_as_written(above: str, below: str) -> None:
     asked: Asked = {}
     for line in above.splitlines():
         first, *rest = line.split()
@@ -49,10 +35,6 @@ def test_an_example_comes_out_as_written(block: str) -> None:
 
     assert "\n".join(said) == below.rstrip()
     assert asked == {}, "unknown words"
-
-
-def test_every_block_of_the_page_is_an_example() -> None:
-    assert PAGE.read_text(encoding="utf-8").count("```") == 2 * len(blocks()) > 0
 
 
 def deserved(asked: Asked) -> Iterator[tuple[str, Sequence[str]]]:
@@ -109,14 +91,19 @@ def played(asked: Asked) -> Iterator[tuple[str, Sequence[str]]]:
         jobs.append(Job(JobName(name), queue, tasks, namespace, gang_min))
     weights = [counts(pairs) for pairs in asked.pop("weight", [])]
     bound = asked.pop("max", [[]])[0]
+    scope: Scope = "global" if asked.pop("scope", None) == [["global"]] else "per_queue"
     result = allocate(
         RoundQuestion(
             total=cpu,
-            queues=[Queue(QueueName(name)) for (name,) in asked.pop("queue")],
+            queues=[
+                Queue(QueueName(name), **counts(pairs))  # type: ignore[arg-type]
+                for name, *pairs in asked.pop("queue")
+            ],
             jobs=jobs,
             nodes=[Node(NodeName("n1"), cpu)],
             weights={NamespaceName(n): w for given in weights for n, w in given.items()},
             max_tasks=int(bound[0]) if bound else None,
+            scope=scope,
         )
     )
     yield "order", [f"{job}[{index}]" for job, index, _ in result.places]

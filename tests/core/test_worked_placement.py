@@ -1,14 +1,12 @@
 """The worked examples in docs/core/placement.md are true: each is read from the page and asked.
 
-An example is a block marked ``worked``: what is asked, four dashes, what comes out. It may leave out
-what it does not want to speak of, but nothing that it says goes unchecked: a word that is not known
-here fails.
+An example may leave out what it does not want to speak of, but nothing that it says goes unchecked:
+a word that is not known here fails.
 """
 
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,32 +17,10 @@ from ledger.core.placement.place import place
 from ledger.core.placement.question import Node, Request, checked
 from ledger.core.placement.reasons import highest_usage, outcomes
 from ledger.units import NodeName
-
-PAGE = Path(__file__).parents[2] / "docs" / "core" / "placement.md"
-BLOCK = re.compile(r"^```worked\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-Lines = dict[str, str]
+from tests.core.worked import Lines, examples, listed, pairs
 
 
-def examples() -> list[Any]:
-    text = PAGE.read_text(encoding="utf-8")
-    found = []
-    for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
-        asked, dashes, answered = block[1].partition("\n----\n")
-        assert dashes, f"line {line}: no line of four dashes"
-        found.append(pytest.param(words(asked), words(answered), id=f"line {line}"))
-    return found
-
-
-def words(text: str) -> Lines:
-    """Each line's first word, and the rest of the line."""
-    lines = [line.split(maxsplit=1) for line in text.strip().splitlines()]
-    assert len({first for first, *_ in lines}) == len(lines), "the same word twice"
-    return {first: "".join(rest) for first, *rest in lines}
-
-
-@pytest.mark.parametrize(("asked", "answered"), examples())
+@pytest.mark.parametrize(("asked", "answered"), examples("placement.md"))
 def test_an_example_of_placement_comes_out_as_written(asked: Lines, answered: Lines) -> None:
     question = request(asked)
 
@@ -55,17 +31,11 @@ def test_an_example_of_placement_comes_out_as_written(asked: Lines, answered: Li
     assert {word: said[word] for word in answered} == answered
 
 
-def test_every_block_of_the_page_is_an_example() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-
-    assert text.count("```") == 2 * len(examples()) > 0
-
-
 def everything(question: Request) -> Iterator[tuple[str, str]]:
     """All that an example may say of the answer."""
     match place(question):
         case Placement() as placed:
-            yield "deploy", " ".join(f"{name}={added}" for name, added in placed.deploy.items())
+            yield "deploy", listed(placed.deploy)
             every = outcomes(question, placed)
             yield "because", " ".join(f"{one.node.name}={one.reason}" for one in every)
             if placed.level is not None:
@@ -112,5 +82,4 @@ def request(asked: Lines) -> Request:
 
 
 def parts(text: str) -> dict[str, Fraction]:
-    pairs = (pair.split("=") for pair in text.split())
-    return {name: Fraction(number) for name, number in pairs}
+    return {name: Fraction(number) for name, number in pairs(text)}

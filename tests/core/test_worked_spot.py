@@ -1,14 +1,12 @@
 """The worked examples in docs/core/spot.md are true: each is read from the page, asked, compared.
 
-An example is a block marked ``worked``: what is asked, four dashes, what comes out. The first word
-says what kind of question it is. What comes out is compared in full, so an example cannot leave out
-what would embarrass it.
+The first word of an example says what kind of question it is. What comes out is compared in full,
+so an example cannot leave out what would embarrass it.
 """
 
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,39 +17,21 @@ from ledger.core.spot.patch import Marks, patch
 from ledger.core.spot.repair import proposed_repair
 from ledger.core.spot.slots import Admission, Slots, Template
 from ledger.core.spot.target import Target, Workload, target
-
-PAGE = Path(__file__).parents[2] / "docs" / "core" / "spot.md"
-BLOCK = re.compile(r"^```worked\n(.*?)^----\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+from tests.core.worked import examples, word_by_word
 
 Lines = list[tuple[str, str]]
 
 
-def examples() -> list[Any]:
-    text = PAGE.read_text(encoding="utf-8")
-    found = []
-    for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
-        found.append(pytest.param(words(block[1]), words(block[2]), id=f"line {line}"))
-    return found
+EXAMPLES = examples("spot.md", reading=word_by_word)
 
 
-def words(text: str) -> Lines:
-    """Each line's first word, and the rest of the line."""
-    return [
-        (first, rest.strip()) for first, _, rest in (x.partition(" ") for x in text.splitlines())
-    ]
-
-
-@pytest.mark.parametrize(("asked", "answered"), examples())
+@pytest.mark.parametrize(("asked", "answered"), EXAMPLES)
 def test_an_example_comes_out_as_written(asked: Lines, answered: Lines) -> None:
     assert list(ASKED[asked[0][0]](asked)) == answered
 
 
-def test_every_block_of_the_page_is_an_example_and_every_kind_has_one() -> None:
-    kinds = {parameters.values[0][0][0] for parameters in examples()}
-
-    assert PAGE.read_text(encoding="utf-8").count("```") == 2 * len(examples())
-    assert kinds == ASKED.keys()
+def test_every_kind_of_question_has_an_example() -> None:
+    assert {example.values[0][0][0] for example in EXAMPLES} == ASKED.keys()
 
 
 def workload(text: str) -> Workload:

@@ -143,7 +143,13 @@ class Standings:
         return job.ready + len(self.placed[job.name]) + for_nothing >= job.gang_min
 
     def ns_share(self, queue: Any, ns: Any) -> Fraction:
-        held = plus(self.ns_held[queue, ns], self.asked.charges.get((queue, ns), {}))
+        places = [(queue, ns)]
+        if self.asked.scope == "global":
+            places = [(q, ns) for q in self.part]
+        held: dict[Any, int] = {}
+        for place in places:
+            held = plus(held, self.ns_held.get(place, {}))
+            held = plus(held, self.asked.charges.get(place, {}))
         return domshare(held, self.asked.total) / self.asked.weights.get(ns, 1)
 
     def job_place(self, job: Job) -> tuple[Any, ...]:

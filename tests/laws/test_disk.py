@@ -36,9 +36,12 @@ from ledger.core.disk.space import (
     fits_under_pressure,
     under_pressure,
 )
-from ledger.core.disk.weighing import weigh
+from ledger.core.disk.weighing import Weighing, weigh
 from ledger.units import NodeName
 from tests.laws import disk_model
+
+Standing = tuple[tuple[int, Fraction], int, str]
+"""The score, first the defined ones; the usable bytes, first the most; the name."""
 
 NAMES = ("d1", "d2", "d10", "D1", "é", "\uffff", "\U00010000")
 """Few names, and such that sort differently by other rules."""
@@ -132,28 +135,53 @@ def test_a_score_from_one_pass_is_the_score_from_scratch(
         expected = disk_model.best(members, feasible, size, alpha, undefined_wins=undefined_wins)
         assert (None if place_of_best is None else stage.names[place_of_best]) == expected
     ranking = stage.ranking()
-    assert sorted(ranking) == sorted(stage.feasible)
-    assert ranking[:1] == [one for one in [stage.best(undefined_wins=True)] if one is not None]
+    assert ranking == {place: stage.scores()[stage.names[place]] for place in stage.feasible}
+    standings = [standing(stage, place) for place in ranking]
+    assert standings == sorted(standings)
+    assert list(ranking)[:1] == [
+        one for one in [stage.best(undefined_wins=True)] if one is not None
+    ]
 
 
-@given(
+def standing(stage: Weighing, place: int) -> Standing:
+    score = stage.scores()[stage.names[place]]
+    defined = (0, score) if isinstance(score, Fraction) else (1, Fraction(0))
+    return defined, -stage.usable[place], stage.names[place]
+
+
+close_stages = st.builds(
+    weigh,
     st.dictionaries(st.sampled_from(NAMES), small, min_size=2),
     st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=4),
-    st.integers(0, 3),
-    st.fractions(Fraction(0), Fraction(1), max_denominator=4),
+    size=st.integers(0, 3),
+    alpha=st.fractions(Fraction(0), Fraction(1), max_denominator=4),
 )
-def test_close_and_equal_scores_of_different_totals_are_told_apart_exactly(
-    usable: dict[str, int], totals: dict[str, int], size: int, alpha: Fraction
-) -> None:
-    # Few small numbers: equal scores of members with different totals are common here.
-    stage = weigh(usable, totals, size=size, alpha=alpha)
+"""Of few small numbers: equal scores of members with different totals are common here."""
 
+
+@given(close_stages)
+def test_close_and_equal_scores_of_different_totals_are_told_apart_exactly(stage: Weighing) -> None:
     found = stage.best(undefined_wins=True)
 
-    members = {name: (amount, totals.get(name, 0)) for name, amount in usable.items()}
-    feasible = [name for name in usable if usable[name] >= size]
-    expected = disk_model.best(members, feasible, size, alpha, undefined_wins=True)
+    bytes_of = zip(stage.usable, stage.totals, strict=True)
+    members = dict(zip(stage.names, bytes_of, strict=True))
+    feasible = [stage.names[place] for place in stage.feasible]
+    expected = disk_model.best(members, feasible, stage.size, stage.alpha, undefined_wins=True)
     assert (None if found is None else stage.names[found]) == expected
+
+
+@given(close_stages)
+def test_what_decides_is_the_first_difference_of_the_two_best(stage: Weighing) -> None:
+    assume(stage.feasible)
+
+    decided_by = stage.decided_by()
+
+    first, *others = sorted(standing(stage, place) for place in stage.feasible)
+    if not others:
+        assert decided_by == "only"
+    else:
+        each = zip(("score", "usable", "name"), first, others[0], strict=True)
+        assert decided_by == next(what for what, mine, theirs in each if mine != theirs)
 
 
 @given(

@@ -33,6 +33,7 @@ from ledger.core.fairshare.round import (
     Job,
     Round,
     RoundQuestion,
+    Scope,
     WaitingTask,
     allocate,
 )
@@ -97,6 +98,9 @@ def nodes(draw: st.DrawFn) -> list[Node]:
     return [Node(name, draw(has), draw(slots)) for name in draw(all_or_part(NODES))]
 
 
+scopes: list[Scope] = ["per_queue", "per_queue", "global"]
+
+
 @st.composite
 def rounds(draw: st.DrawFn) -> RoundQuestion:
     there = draw(queues())
@@ -139,6 +143,7 @@ def rounds(draw: st.DrawFn) -> RoundQuestion:
         charges=draw(st.one_of(st.just({}), st.dictionaries(places, requests, max_size=1))),
         job_order=draw(st.sampled_from([JOB_ORDER, *orders])),
         max_tasks=draw(st.one_of(st.none(), st.integers(1, 4))),
+        scope=draw(st.sampled_from(scopes)),
     )
 
 
@@ -499,6 +504,35 @@ def test_a_round_places_as_if_everybody_were_looked_at_for_every_turn(
     assert list(played.places) == model.round_of(question)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(QUEUES), st.sampled_from(NAMESPACES), st.integers(1, 4)),
+        min_size=3,
+        max_size=6,
+    ),
+    st.dictionaries(st.sampled_from(NAMESPACES), weights),
+    st.integers(4, 12),
+)
+def test_a_namespace_that_is_served_in_one_queue_goes_back_in_line_in_all_if_it_counts_in_all(
+    wanted: list[tuple[QueueName, NamespaceName, int]], heavy: dict[NamespaceName, int], room: int
+) -> None:
+    question = RoundQuestion(
+        total={CPU: room},
+        queues=[Queue(name) for name in QUEUES],
+        jobs=[
+            Job(JobName(f"j{number}"), queue, [WaitingTask(i, {CPU: 1}) for i in range(many)], ns)
+            for number, (queue, ns, many) in enumerate(wanted)
+        ],
+        nodes=[Node(NODES[0], {CPU: room})],
+        weights=heavy,
+        scope="global",
+    )
+
+    played = allocate(question)
+
+    assert list(played.places) == model.round_of(question)
+
+
 @given(rounds(), st.randoms(use_true_random=False), st.integers(2, 10**9))
 def test_neither_the_order_of_the_inputs_nor_the_scale_of_weights_shows_in_a_round(
     question: RoundQuestion, shuffler: Random, factor: int
@@ -604,8 +638,11 @@ def test_whoever_waits_while_the_queue_is_full_had_no_smaller_share_than_who_was
 
 
 def weighted(question: RoundQuestion, played: Round, job: Job) -> Fraction:
-    place = (job.queue, job.namespace)
-    held = model.plus(played.used[place], question.charges.get(place, {}))
+    held: dict[Any, int] = {}
+    for queue in played.deserved if question.scope == "global" else (job.queue,):
+        place = (queue, job.namespace)
+        held = model.plus(held, played.used.get(place, {}))
+        held = model.plus(held, question.charges.get(place, {}))
     return model.domshare(held, question.total) / question.weights.get(job.namespace, 1)
 
 

@@ -12,6 +12,9 @@ from ledger.units import ClusterName, Replicas, Weight
 
 MILLION: Final = Replicas(1_000_000)
 
+CLUSTERS: Final = (200, 1_000, 5_000, 25_000)
+"""How many, where the cost is seen to grow."""
+
 
 def _weights(clusters: int) -> dict[ClusterName, Weight]:
     """Weights from 1 to 97 in no order, so that shares are seldom whole."""
@@ -128,30 +131,30 @@ GROWTHS: Final[tuple[Growth, ...]] = (
         "division",
         "divide by static weight, by clusters",
         _static_of,
-        (200, 1_000, 5_000, 25_000),
+        CLUSTERS,
     ),
     Growth(
         "division-capped",
         "divide by static weight with caps that fill, by clusters",
         _capped,
-        (200, 1_000, 5_000, 25_000),
+        CLUSTERS,
     ),
     Growth(
         "webster",
         "a million replicas by Webster's method, by clusters",
         _webster,
-        (200, 1_000, 5_000, 25_000),
+        CLUSTERS,
     ),
     Growth(
         "aggregated",
         "divide on as few clusters as have the room, by clusters",
         _aggregated,
-        (200, 1_000, 5_000, 25_000),
+        CLUSTERS,
     ),
     Growth(
         "select",
         "choose half of the clusters and make room, by clusters",
         _select,
-        (200, 1_000, 5_000, 25_000),
+        CLUSTERS,
     ),
 )

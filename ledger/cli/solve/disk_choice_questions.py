@@ -144,10 +144,10 @@ def answer_select(asked: Selecting) -> Written:
 
 def explain_select(asked: Selecting) -> str:
     """The members from the best to the worst."""
-    answer = answer_select(asked)
-    picked = answer["pick"]
-    first = "Nothing can be picked." if picked is None else f"Picked: {picked}."
-    return "\n".join([first, "", *_stage_told(_stage(asked))])
+    stage = _stage(asked)
+    place = stage.best(undefined_wins=asked.scope == "node")
+    first = "Nothing can be picked." if place is None else f"Picked: {stage.names[place]}."
+    return "\n".join([first, "", *_stage_told(stage)])
 
 
 def answer_pick(asked: Picking) -> Written:
@@ -275,15 +275,13 @@ def _decided(stage: Weighing | None) -> str | None:
 
 
 def _stage_told(stage: Weighing) -> list[str]:
-    scores = stage.scores()
-    rows = [["name", "usable", "after", "total", "score"]]
     ranking = stage.ranking()
-    ranked = frozenset(ranking)
-    for place in [*ranking, *(place for place in stage.listed if place not in ranked)]:
+    rows = [["name", "usable", "after", "total", "score"]]
+    for place in [*ranking, *(place for place in stage.listed if place not in ranking)]:
         before = stage.usable[place]
-        after = str(before - stage.size) if place in ranked else ""
-        name = stage.names[place]
-        rows.append([name, str(before), after, str(stage.totals[place]), str(scores[name])])
+        after = str(before - stage.size) if place in ranking else ""
+        score = ranking.get(place, "infeasible")
+        rows.append([stage.names[place], str(before), after, str(stage.totals[place]), str(score)])
     return table(rows)
 
 

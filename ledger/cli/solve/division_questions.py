@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeVar, cast
 from pydantic import Field, model_validator
 
 from ledger.cli.solve.asking import Count, Op, Question, Refused, Written
+from ledger.cli.solve.telling import table
 from ledger.core.division import dynamic, selection, static_weight, webster
 from ledger.core.division.duplicated import duplicate
 from ledger.core.division.regions import Bounds, Region, TooFew
@@ -226,7 +227,7 @@ def explain_static(asked: Static) -> str:
         shown = "cap" if share.filled else f"{exact} = {mixed}" if share.weight else "none"
         why = reasons[share.cluster]
         rows.append([share.cluster, shown, str(share.floor), str(share.replicas), why])
-    lines += _table(rows)
+    lines += table(rows, numbers=range(1, 4))
     floors = sum(share.floor for share in divided.shares)
     lines += ["", f"Left over by the floors: {divided.replicas} - {floors} = {divided.residual}."]
     if divided.drawing is not None:
@@ -265,7 +266,7 @@ def explain_fit(asked: Fitting) -> str:
             f"Held together: {sum(held.values())} of {asked.replicas}.",
             "A holding is fair within less than 1 of the share, or 1 above a whole one.",
             "",
-            *_table(rows),
+            *table(rows, numbers=range(1, 3)),
         ]
     )
 
@@ -278,7 +279,7 @@ def answer_probability(asked: Probability) -> Written:
 def explain_probability(asked: Probability) -> str:
     """The chances, one a line."""
     rows = [["cluster", "chance"], *([name, str(one)] for name, one in _chances(asked).items())]
-    return "\n".join(_table(rows))
+    return "\n".join(table(rows))
 
 
 def answer_webster(asked: Webster) -> Written:
@@ -330,7 +331,11 @@ def explain_dynamic(asked: Dynamic) -> str:
         weight = "no part" if share.weight is None else str(share.weight)
         counts = [str(share.available), str(share.held), weight, str(share.replicas)]
         rows.append([share.cluster, *counts])
-    lines = [f"{divided.course}: {WHAT_A_COURSE_DOES[divided.course]}.", "", *_table(rows)]
+    lines = [
+        f"{divided.course}: {WHAT_A_COURSE_DOES[divided.course]}.",
+        "",
+        *table(rows, numbers=range(1, 4)),
+    ]
     if divided.course != "keep":
         lines += ["", f"Divided, counting from nothing: {divided.target}."]
         lines += _claims_told(divided.apportionment)
@@ -384,7 +389,7 @@ def explain_select(asked: Select) -> str:
         one = standing.candidate
         counts = [str(one.tier), str(one.score), str(one.available)]
         rows.append([one.cluster, *counts, standing.reason])
-    lines += _table(rows)
+    lines += table(rows, numbers=range(1, 4))
     lines += [
         f"For room, place {swap.place + 1} went from {swap.out} to {swap.into}: {swap.room} together."
         for swap in chosen.swaps
@@ -394,7 +399,7 @@ def explain_select(asked: Select) -> str:
             [one.region.name, str(one.region.score), str(len(one.region.clusters)), one.reason]
             for one in chosen.regions
         ]
-        lines += ["", *_table([["region", "score", "clusters", "why"], *found])]
+        lines += ["", *table([["region", "score", "clusters", "why"], *found], numbers=range(1, 3))]
     return "\n".join(lines)
 
 
@@ -422,7 +427,7 @@ def explain_draw(asked: Drawing) -> str:
             f"The lot is that of {_lot_told(asked.salt, asked.uid, asked.epoch)}.",
             f"Blocks read: {drawn.blocks}.",
             "",
-            *_table(rows),
+            *table(rows, numbers=range(1, 3)),
         ]
     )
 
@@ -574,7 +579,7 @@ def _claims_told(result: webster.Apportionment) -> list[str]:
         "The next replica goes to the highest weight / (2 * held + 1); of equals to who holds less,",
         f"then to the {'later' if result.names_descend else 'earlier'} name.",
         "",
-        *_table(rows),
+        *table(rows, numbers=range(1, 5)),
     ]
     last, following = result.last_served, result.next_in_line
     if last is not None and following is not None:
@@ -595,18 +600,6 @@ def _mixed(whole: int, remainder: int, divisor: int) -> str:
 
 def _listed(amounts: Mapping[Any, int]) -> str:
     return ", ".join(f"{name}={amount}" for name, amount in amounts.items())
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows in columns as wide as their widest entry; names to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            entry.ljust(width) if place in {0, len(row) - 1} else entry.rjust(width)
-            for place, (entry, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 OPS: Final[tuple[Op[Any], ...]] = (

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from ledger.cli.solve.asking import Count, Op, Question, Written
+from ledger.cli.solve.telling import yes
 from ledger.cli.solve.writing import spelled
 from ledger.core.fairshare.deserved import Deserved, QueueClaim, deserve, whole_units
 from ledger.core.fairshare.entitlement import (
@@ -58,7 +59,6 @@ from ledger.core.fairshare.resources import (
     TaskName,
     along,
     dominant_share,
-    require_unique,
     resources_of,
 )
 from ledger.core.fairshare.room import SLOTS, Node
@@ -67,6 +67,7 @@ from ledger.core.fairshare.round import (
     Job,
     Round,
     RoundQuestion,
+    Scope,
     Turn,
     WaitingTask,
     allocate,
@@ -85,6 +86,7 @@ from ledger.core.fairshare.victims import (
     require_voters,
 )
 from ledger.core.fairshare.weights import NamespaceQuotas, weight_of
+from ledger.core.shares import require_distinct
 from ledger.units import NodeName
 
 Given = dict[str, Count | None]
@@ -388,6 +390,7 @@ class Allocate(Question):
     deserved: dict[str, Given | None] = Field(default_factory=dict)
     job_order: list[JobRank] = Field(default_factory=lambda: list(JOB_ORDER))
     max_tasks: Count | None = None
+    scope: Scope = "per_queue"
 
 
 def _round(asked: Allocate) -> Round:
@@ -423,6 +426,7 @@ def _round(asked: Allocate) -> Round:
             deserved=_by_queue(asked.deserved),
             job_order=asked.job_order,
             max_tasks=asked.max_tasks,
+            scope=asked.scope,
         )
     )
 
@@ -503,7 +507,7 @@ def _explain_gang_state(asked: Gang) -> str:
     lines = [f"needs {asked.min}, has {counted or 'no task'}"]
     if asked.pending_best_effort:
         lines.append(f"{asked.pending_best_effort} of the pending tasks ask for nothing: ready")
-    return "\n".join([*lines, *(f"{what}: {_yes(is_so)}" for what, is_so in verdicts.items())])
+    return "\n".join([*lines, *(f"{what}: {yes(is_so)}" for what, is_so in verdicts.items())])
 
 
 class ReadyCount(Question):
@@ -528,7 +532,7 @@ class GangVote(Question):
 
 
 def _gang_ballots(asked: GangVote) -> list[Ballot]:
-    require_unique("candidate", (candidate.id for candidate in asked.candidates))
+    require_distinct("candidate", (candidate.id for candidate in asked.candidates))
     candidates = [
         _party(candidate.id, job=candidate.job, request=()) for candidate in asked.candidates
     ]
@@ -577,7 +581,7 @@ class DrfVote(Question):
 
 
 def _drf_ballots(asked: DrfVote) -> list[Ballot]:
-    require_unique("candidate", (candidate.id for candidate in asked.candidates))
+    require_distinct("candidate", (candidate.id for candidate in asked.candidates))
     total, weights = _all(asked.total), _weights(asked.ns_weights)
     resources = resources_of([total])
     taker = asked.preemptor
@@ -625,7 +629,7 @@ def _conformance_vote(asked: Conformance) -> Written:
 def _explain_conformance_vote(asked: Conformance) -> str:
     evictable = is_evictable(asked.ns, asked.priority_class)
     of_class = f" of class {asked.priority_class}" if asked.priority_class else ""
-    return f"a task in {asked.ns}{of_class} may be evicted: {_yes(evictable)}"
+    return f"a task in {asked.ns}{of_class} may be evicted: {yes(evictable)}"
 
 
 class VoteAsked(Question):
@@ -644,8 +648,8 @@ class Intersect(Question):
 
 
 def _intersection(asked: Intersect) -> list[TaskName]:
-    require_unique("candidate", asked.candidates)
-    require_unique("voter", (vote.voter for vote in asked.votes if vote.voter))
+    require_distinct("candidate", asked.candidates)
+    require_distinct("voter", (vote.voter for vote in asked.votes if vote.voter))
     return intersect(
         [TaskName(name) for name in asked.candidates],
         [
@@ -684,7 +688,7 @@ class EvictionOrder(Question):
 
 
 def _ordered(asked: EvictionOrder) -> list[Victim]:
-    require_unique("victim", (victim.id for victim in asked.victims))
+    require_distinct("victim", (victim.id for victim in asked.victims))
     return eviction_order(
         Victim(TaskName(one.id), one.job_priority, one.task_priority, one.seq)
         for one in asked.victims
@@ -977,10 +981,6 @@ def _written(number: Fraction) -> str:
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(names) or "nobody"
-
-
-def _yes(is_so: bool) -> str:
-    return "yes" if is_so else "no"
 
 
 OPS: Final[tuple[Op[Any], ...]] = (

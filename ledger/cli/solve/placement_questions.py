@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ledger.cli.solve.asking import Op, Question, Ratio, Refused, Written
+from ledger.cli.solve.telling import table
 from ledger.core.placement.answer import Counted, Placement, Shortage
 from ledger.core.placement.nearest_level import Step, first_steps
 from ledger.core.placement.place import place
@@ -101,7 +102,7 @@ def explain_deploy(asked: Deploy) -> str:
     request = _request(asked)
     placed = _placed(request)
     every = outcomes(request, placed)
-    lines = [*_rule_told(request, placed), "", *_table(request, every[:NODES_TOLD])]
+    lines = [*_rule_told(request, placed), "", *_nodes_told(request, every[:NODES_TOLD])]
     if len(every) > NODES_TOLD:
         lines.append(f"and {len(every) - NODES_TOLD} nodes more")
     if request.strategy == "GLOBAL" and request.policy == "nearest_level":
@@ -234,7 +235,7 @@ _BECAUSE: Final[Mapping[Reason, str]] = {
 }
 
 
-def _table(request: Request, every: Sequence[Outcome]) -> list[str]:
+def _nodes_told(request: Request, every: Sequence[Outcome]) -> list[str]:
     in_use = request.strategy in ("GLOBAL", "DRAINED")
     rows = [
         ("node", "holds", "capacity", *(("usage", "rate") if in_use else ()), "gets", "because")
@@ -245,11 +246,7 @@ def _table(request: Request, every: Sequence[Outcome]) -> list[str]:
         usages = (str(node.usage), str(node.rate)) if in_use else ()
         because = _BECAUSE[outcome.reason]
         rows.append((node.name, str(node.count), capacity, *usages, str(outcome.added), because))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return table(rows)
 
 
 def _step_told(step: Step) -> str:

@@ -7,10 +7,15 @@ whoever asked learns which question was meant. A number with a point or an expon
 """
 
 import json
-import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Never
+
+from ledger.events.ambiguity import (
+    BRACKET_OUTSIDE_TEXT,
+    repeated_key,
+    text_with_half_a_character,
+)
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """Bytes. A question about a hundred thousand disks needs a quarter of it."""
@@ -93,7 +98,9 @@ def _sound(text: str) -> object:
     if text.count("{") + text.count("[") > DEEPEST_NESTING:
         _refuse_depth(value)
     if "\\u" in text:
-        _refuse_surrogates(value)
+        text_in_halves = text_with_half_a_character(value)
+        if text_in_halves is not None:
+            raise _Flaw(f"{quoted(text_in_halves)} holds half of a character")
     return value
 
 
@@ -104,11 +111,8 @@ def _not_json(error: json.JSONDecodeError) -> Unreadable:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     known = dict(pairs)
     if len(known) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _Flaw(f"the key {quoted(key)} is there twice in one object")
-            seen.add(key)
+        key = repeated_key(pairs)
+        raise _Flaw(f"the key {quoted(key)} is there twice in one object")
     return known
 
 
@@ -147,25 +151,6 @@ def _refuse_depth(value: object) -> None:
     raise RecursionError
 
 
-def _refuse_surrogates(value: object) -> None:
-    """Half a character can be escaped in JSON, and no name that holds one can be compared."""
-    match value:
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise _Flaw(f"{quoted(value)} holds half of a character") from None
-        case dict():
-            for key, entry in value.items():
-                _refuse_surrogates(key)
-                _refuse_surrogates(entry)
-        case list():
-            for entry in value:
-                _refuse_surrogates(entry)
-        case _:
-            pass
-
-
 def _id_of_flawed(text: str) -> object:
     """The id on a line that is JSON with a flaw; None if there is none, or more than one."""
     fields: list[tuple[str, object]] = []
@@ -197,10 +182,6 @@ def _nothing(_word: str) -> None:
     return None
 
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""A text, or a bracket outside of texts. The closing quote is optional so that a text which never
-ends is passed over in one step: the scan stays linear whatever it is given."""
-
 _CLOSED_BY: Final = {"[": "]", "{": "}"}
 
 
@@ -208,17 +189,16 @@ def _pruned(text: str) -> str:
     """The text with null in place of all that is nested too deep to be read."""
     kept, at = [], 0
     due: list[str] = []  # the closing brackets to come, innermost last
-    for token in _TOKEN.finditer(text):
-        closing = _CLOSED_BY.get(token[0])
-        if closing is not None:
+    for token in BRACKET_OUTSIDE_TEXT.finditer(text):
+        if token[1]:
             if len(due) == DEEPEST_NESTING:
                 kept.append(text[at : token.start()])
-            due.append(closing)
-        elif token[0] in "]}":
-            if not due or due.pop() != token[0]:
+            due.append(_CLOSED_BY[token[1]])
+        elif token[2]:
+            if not due or due.pop() != token[2]:
                 raise Unreadable(
                     "invalid_json",
-                    f"not JSON: {token[0]} closes nothing (character {token.start()})",
+                    f"not JSON: {token[2]} closes nothing (character {token.start()})",
                 )
             if len(due) == DEEPEST_NESTING:
                 kept.append("null")

@@ -7,8 +7,9 @@ fractions always holds texts. Whole numbers have as many digits as they need.
 import json
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final
 
 
@@ -80,7 +81,31 @@ def _ratio(value: Fraction) -> str:
 
 def _digits(number: int) -> str:
     # Python refuses to write more than some thousand digits of an int, and does not of a Decimal.
-    return format(Decimal(number), "f")
+    return format(_decimal(number), "f")
+
+
+def _decimal(number: int) -> Decimal:
+    """The same number, in halves: to turn one of n digits as a whole takes time by the square of n."""
+    bits = number.bit_length()
+    if bits <= _TURNED_AS_A_WHOLE:
+        return Decimal(number)
+    low = 1 << (bits - 1).bit_length() - 1
+    high_half, low_half = number >> low, number & ((1 << low) - 1)
+    return _EXACT.fma(_decimal(high_half), _power_of_two(low), _decimal(low_half))
+
+
+@cache
+def _power_of_two(exponent: int) -> Decimal:
+    if exponent <= _TURNED_AS_A_WHOLE:
+        return Decimal(1 << exponent)
+    root = _power_of_two(exponent // 2)
+    return _EXACT.multiply(root, root)
+
+
+_TURNED_AS_A_WHOLE: Final = 2048
+"""Bits."""
+
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")

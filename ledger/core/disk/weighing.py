@@ -19,7 +19,7 @@ picked at all is left to whoever asks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nlargest, nsmallest
 from math import lcm
@@ -38,6 +38,10 @@ SPARE_BITS: Final = 4
 
 Ratios of bytes need forty or more, which already leaves little to be worked out in full.
 """
+
+
+ROUGH_BITS: Final = 64
+"""Of a score when a stage is ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +70,44 @@ class Weighing:
             return self._champion(self.feasible)
         return self._best_champion(undefined_wins=undefined_wins)
 
-    def score(self, place: int) -> Fraction | None:
-        """What a placement there would leave; None if that is undefined."""
-        return self._exactly([place])[place]
-
     def scores(self) -> dict[str, Score]:
         """The score of every listed member, in the order of the names."""
         exact = self._exactly(self.feasible)
         return {
-            self.names[place]: _spoken(exact[place]) if place in exact else "infeasible"
+            self.names[place]: exact.get(place, "infeasible")
             for place in sorted(self.listed, key=self.names.__getitem__)
         }
 
-    def ranking(self) -> list[int]:
-        """The feasible places from the best to the worst, undefined ones at the end."""
+    def ranking(self) -> dict[int, Score]:
+        """The feasible places from the best to the worst with their scores, undefined ones last."""
         exact = self._exactly(self.feasible)
 
-        def rank(place: int) -> tuple[bool, Fraction, int, str]:
-            score = exact[place]
-            return score is None, score or Fraction(0), -self.usable[place], self.names[place]
+        def rank(place: int) -> tuple[bool, int, Fraction, int, str]:
+            defined = exact[place]
+            score = Fraction(0) if defined == "undefined" else defined
+            # Exact scores may be thousands of digits long: most differ in what comes before them.
+            rough = (score.numerator << ROUGH_BITS) // score.denominator
+            return defined == "undefined", rough, score, -self.usable[place], self.names[place]
 
-        return sorted(self.feasible, key=rank)
+        return {place: exact[place] for place in sorted(exact, key=rank)}
 
     def decided_by(self) -> Decision:
         """What set the best place apart from the second best."""
-        first, *others = self.ranking()[:2]
-        if not others:
+        first = self.best(undefined_wins=True)
+        others = [place for place in self.feasible if place != first]
+        second = replace(self, feasible=others).best(undefined_wins=True)
+        if first is None or second is None:
             return "only"
-        exact = self._exactly([first, *others])
-        if exact[first] != exact[others[0]]:
+        exact = self._exactly([first, second])
+        if exact[first] != exact[second]:
             return "score"
-        return "usable" if self.usable[first] != self.usable[others[0]] else "name"
+        return "usable" if self.usable[first] != self.usable[second] else "name"
 
-    def _exactly(self, places: Iterable[int]) -> dict[int, Fraction | None]:
+    def _exactly(self, places: Iterable[int]) -> dict[int, Fraction | Literal["undefined"]]:
         scorer = _Scorer.of(self)
         ratio_sum = scorer.exact_ratio_sum()
         return {
-            place: scorer.score(place, ratio_sum) if scorer.is_defined(place) else None
+            place: scorer.score(place, ratio_sum) if scorer.is_defined(place) else "undefined"
             for place in places
         }
 
@@ -134,10 +139,6 @@ class Weighing:
         for place in self.feasible:
             alike.setdefault(self.totals[place], []).append(place)
         return alike
-
-
-def _spoken(score: Fraction | None) -> Score:
-    return "undefined" if score is None else score
 
 
 def weigh(
@@ -253,7 +254,8 @@ class _Scorer:
             else:
                 extremes = self.ratio_extremes
                 spread_of_ratios = extremes.largest[0] - extremes.smallest[0]
-            score += (1 - alpha) * Fraction(spread_of_ratios * self.members, ratio_sum - taken)
+            # The power makes no number anew, so that all that is left to cancel is small.
+            score += (1 - alpha) * self.members * spread_of_ratios * (ratio_sum - taken) ** -1
         return score
 
     def exact_ratio_sum(self) -> Fraction:

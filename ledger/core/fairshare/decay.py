@@ -27,8 +27,8 @@ from ledger.core.fairshare.resources import (
     QueueName,
     Resource,
     added,
-    require_amounts,
 )
+from ledger.core.shares import require_counts
 from ledger.errors import InvalidRequest
 from ledger.units import Microseconds
 
@@ -106,7 +106,7 @@ class PastUse:
 
     def bind(self, amounts: Amounts, at: Microseconds, policy: DecayPolicy) -> "PastUse":
         """From now on this much more is held."""
-        require_amounts("bound", amounts)
+        require_counts("bound", amounts)
         now = self.until(at, policy)
         penalty = now.penalty
         if policy.entry_penalty:

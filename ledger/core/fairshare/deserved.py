@@ -24,9 +24,9 @@ from ledger.core.fairshare.resources import (
     Amounts,
     QueueName,
     Resource,
-    require_amounts,
     resources_of,
 )
+from ledger.core.shares import require_counts
 
 
 class Claim(NamedTuple):
@@ -93,10 +93,10 @@ def deserve(total: Amounts, claims: Sequence[QueueClaim]) -> Deserved:
 
     The resources are those that the total, a request or a guarantee names.
     """
-    require_amounts("total", total)
+    require_counts("total", total)
     require_queues([claim.queue for claim in claims])
     for claim in claims:
-        require_amounts(f"queue {claim.queue.name}: request", claim.request)
+        require_counts(f"queue {claim.queue.name}: request", claim.request)
     resources = resources_of(
         [
             total,

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from ledger.core.fairshare.deserved import Claim, Fill, fill
 from ledger.core.fairshare.queues import require_weight
-from ledger.core.fairshare.resources import NamespaceName, QueueName, require_unique
-from ledger.core.shares import require_count
+from ledger.core.fairshare.resources import NamespaceName, QueueName
+from ledger.core.shares import require_count, require_distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Entitlement:
 def entitle(total: int, queues: Sequence[QueueDemand]) -> Entitlement:
     """Share ``total`` out among the queues, and what each is assigned among its namespaces."""
     require_count("total", total)
-    require_unique("queue", (queue.name for queue in queues))
+    require_distinct("queue", (queue.name for queue in queues))
     for queue in queues:
         require_weight(f"queue {queue.name}", queue.weight)
-        require_unique(f"queue {queue.name}: namespace", (ns.name for ns in queue.namespaces))
+        require_distinct(f"queue {queue.name}: namespace", (ns.name for ns in queue.namespaces))
         for namespace in queue.namespaces:
             require_weight(f"namespace {namespace.name}", namespace.weight)
             require_count(f"namespace {namespace.name}: requested", namespace.requested)

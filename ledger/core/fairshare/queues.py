@@ -8,7 +8,8 @@ capability of 0 is closed to the queue. What a queue deserves is ``ledger.core.f
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ledger.core.fairshare.resources import Amounts, QueueName, require_amounts, require_unique
+from ledger.core.fairshare.resources import Amounts, QueueName
+from ledger.core.shares import require_counts, require_distinct
 from ledger.errors import InvalidRequest
 
 
@@ -31,11 +32,11 @@ class Queue:
 
 def require_queues(queues: Sequence[Queue]) -> None:
     """Refuse queues of which one could never be served, or two cannot be told apart."""
-    require_unique("queue", (queue.name for queue in queues))
+    require_distinct("queue", (queue.name for queue in queues))
     for queue in queues:
         require_weight(f"queue {queue.name}", queue.weight)
-        require_amounts(f"queue {queue.name}: capability", queue.capability)
-        require_amounts(f"queue {queue.name}: guarantee", queue.guarantee)
+        require_counts(f"queue {queue.name}: capability", queue.capability)
+        require_counts(f"queue {queue.name}: guarantee", queue.guarantee)
         for resource in sorted(queue.guarantee):
             limit = queue.capability.get(resource)
             if limit is not None and queue.guarantee[resource] > limit:

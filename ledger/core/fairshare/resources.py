@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Final, NewType
 
 from ledger.core.shares import require_counts
-from ledger.errors import InvalidRequest
 
 Resource = NewType("Resource", str)
 QueueName = NewType("QueueName", str)
@@ -42,8 +41,8 @@ class DominantShare:
 
 def dominant_share(amounts: Amounts, total: Amounts) -> DominantShare:
     """The largest part that ``amounts`` are of ``total``; the first name on a tie."""
-    require_amounts("total", total)
-    require_amounts("amounts", amounts)
+    require_counts("total", total)
+    require_counts("amounts", amounts)
     best = DominantShare(Fraction(0), Resource(""))
     for resource in sorted(total):
         used = amounts.get(resource, 0)
@@ -74,17 +73,3 @@ def along(resources: Sequence[Resource], amounts: Amounts) -> Vector:
 def named(resources: Sequence[Resource], vector: Sequence[int]) -> dict[Resource, int]:
     """The vector with the names of its resources."""
     return dict(zip(resources, vector, strict=True))
-
-
-def require_amounts(what: str, amounts: Amounts) -> None:
-    """Refuse the first amount that is not a whole number from zero up."""
-    require_counts(what, amounts)
-
-
-def require_unique(what: str, names: Iterable[str]) -> None:
-    """Refuse the first name that stands there twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InvalidRequest("invalid_request", f"{what} {name}: twice the same name")
-        seen.add(name)

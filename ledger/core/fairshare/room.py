@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from ledger.core.fairshare.resources import (
     Amounts,
     Resource,
-    require_amounts,
-    require_unique,
 )
-from ledger.core.shares import require_count
+from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.units import NodeName
 
 SLOTS = Resource("pods")
@@ -40,9 +38,9 @@ class Node:
 
 def require_nodes(nodes: Sequence[Node]) -> None:
     """Refuse nodes that cannot be told apart, or have less than nothing."""
-    require_unique("node", (node.name for node in nodes))
+    require_distinct("node", (node.name for node in nodes))
     for node in nodes:
-        require_amounts(f"node {node.name}", node.amounts)
+        require_counts(f"node {node.name}", node.amounts)
         if node.slots is not None:
             require_count(f"node {node.name}: {SLOTS}", node.slots)
 

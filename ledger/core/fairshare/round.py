@@ -12,6 +12,9 @@ for the next.
 
 Queues, namespaces and jobs stand in heaps. A turn changes the shares of those it went to and of
 nobody else, and they return to their heaps only afterwards, so no heap ever holds a stale share.
+The exception is the *global* scope, in which a namespace has one share for all queues: there it may
+have risen meanwhile, but never fallen, and whoever is found first goes back in line with its present
+share until one is found that is first with it.
 
 How many tasks one round may place can be bounded. The round then ends before the turn that would
 exceed the bound; a gang larger than the bound has a round for itself.
@@ -23,7 +26,8 @@ what a namespace holds is ``ledger.core.fairshare.decay``.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Literal, get_args
 
 from ledger.core.fairshare.deserved import Deserved, QueueClaim, deserve
 from ledger.core.fairshare.orders import (
@@ -63,11 +67,9 @@ from ledger.core.fairshare.resources import (
     added,
     along,
     named,
-    require_amounts,
-    require_unique,
 )
 from ledger.core.fairshare.room import Needs, Node, Room, require_nodes
-from ledger.core.shares import require_count
+from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.errors import InvalidRequest
 from ledger.units import NodeName
 
@@ -109,6 +111,9 @@ class Holding:
     amounts: Amounts
 
 
+Scope = Literal["per_queue", "global"]
+"""Where what a namespace holds counts when namespaces are compared: in its queue, or in all."""
+
 Charges = Mapping[tuple[QueueName, NamespaceName], Amounts]
 """What is counted on top of what a namespace holds in a queue, in the order of namespaces only."""
 
@@ -132,6 +137,7 @@ class RoundQuestion:
     charges: Charges = field(default_factory=dict)
     job_order: Sequence[JobRank] = JOB_ORDER
     max_tasks: int | None = None
+    scope: Scope = "per_queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +224,19 @@ class _Line:
 
 
 class _Share:
-    """A namespace in a queue. What it is charged is part of ``counted``."""
+    """A namespace in a queue.
 
-    __slots__ = ("charge", "counted", "lines", "name", "weight")
+    What it is charged is part of ``counted``; in the global scope its shares in all queues have this
+    in common.
+    """
 
-    def __init__(self, name: NamespaceName, weight: int, charge: Vector) -> None:
+    __slots__ = ("counted", "lines", "name", "used", "weight")
+
+    def __init__(self, name: NamespaceName, weight: int, counted: list[int]) -> None:
         self.name = name
         self.weight = weight
-        self.charge = charge
-        self.counted = list(charge)
+        self.counted = counted
+        self.used = [0] * len(counted)
         self.lines: list[tuple[Comparable, _Line]] = []
 
 
@@ -285,6 +295,7 @@ class _Play:
             name: _QueueLine(known[name], measures[name], [0] * len(self._resources))
             for name in self._shared.queues
         }
+        self._everywhere: dict[NamespaceName, list[int]] = {}
         for holding in running:
             self._hold(holding.queue, holding.namespace, along(self._resources, holding.amounts))
         self._lines = {job.name: self._line(job) for job in jobs}
@@ -307,8 +318,7 @@ class _Play:
             queue = heappop(queues)[-1]
             if not queue.namespaces or queue.measure.is_overused(queue.used):
                 continue
-            _, name = queue.namespaces[0]
-            share = queue.shares[name]
+            share = self._first_share(queue)
             line = share.lines[0][-1]
             full = self._is_full(line)
             if full:
@@ -318,17 +328,14 @@ class _Play:
             if self._turn(queue, share, line) and line.at < len(line.tasks):
                 heappush(share.lines, (self._job_key(line), line))
             if share.lines:
-                heappush(queue.namespaces, (self._namespace_key(share), name))
+                heappush(queue.namespaces, (self._namespace_key(share), share.name))
             heappush(queues, (*self._queue_key(queue), queue))
         return Round(
             shared=self._shared,
             deserved=self._deserved,
             turns=tuple(self._turns),
             used={
-                (queue, name): named(
-                    self._resources,
-                    [c - more for c, more in zip(share.counted, share.charge, strict=True)],
-                )
+                (queue, name): named(self._resources, share.used)
                 for queue, queue_line in self._queues.items()
                 for name, share in sorted(queue_line.shares.items())
             },
@@ -346,13 +353,25 @@ class _Play:
         line = self._queues[queue]
         share = line.shares.get(namespace)
         if share is None:
-            charge = self._question.charges.get((queue, namespace), {})
             weight = self._question.weights.get(namespace, 1)
-            share = _Share(namespace, weight, along(self._resources, charge))
+            share = _Share(namespace, weight, self._counted(queue, namespace))
             line.shares[namespace] = share
         _add(line.used, vector)
+        _add(share.used, vector)
         _add(share.counted, vector)
         return share
+
+    def _counted(self, queue: QueueName, namespace: NamespaceName) -> list[int]:
+        """What a namespace begins with in a queue, of its own or one for all."""
+        charges = self._question.charges
+        if self._question.scope == "per_queue":
+            return list(along(self._resources, charges.get((queue, namespace), {})))
+        counted = self._everywhere.get(namespace)
+        if counted is None:
+            in_each = [charges.get((name, namespace), {}) for name in self._queues]
+            counted = list(along(self._resources, added(in_each)))
+            self._everywhere[namespace] = counted
+        return counted
 
     def _line(self, job: Job) -> _Line:
         held = along(self._resources, job.held)
@@ -388,6 +407,16 @@ class _Play:
     def _queue_key(self, line: _QueueLine) -> tuple[int, int, int, QueueName]:
         queue = line.queue
         return (-queue.priority, line.measure.key(line.used), queue.seq, queue.name)
+
+    def _first_share(self, queue: _QueueLine) -> _Share:
+        """The namespace that is first in line with what it holds now."""
+        line = queue.namespaces
+        while True:
+            key, name = line[0]
+            share = queue.shares[name]
+            if self._question.scope == "per_queue" or key == self._namespace_key(share):
+                return share
+            heapreplace(line, (self._namespace_key(share), name))
 
     def _namespace_key(self, share: _Share) -> int:
         return self._of_total.key(share.counted, share.weight)
@@ -577,6 +606,7 @@ def _move(queue: _QueueLine, share: _Share, line: _Line, task: _Task, sign: int)
     for place, amount in task.asked:
         more = sign * amount
         queue.used[place] += more
+        share.used[place] += more
         share.counted[place] += more
         line.used[place] += more
     line.ready += sign
@@ -590,26 +620,28 @@ def _add(used: list[int], vector: Vector) -> None:
 
 
 def _require_valid(question: RoundQuestion) -> None:
-    require_amounts("total", question.total)
+    require_counts("total", question.total)
     require_queues(question.queues)
     require_nodes(question.nodes)
     require_job_order(question.job_order)
-    require_unique("job", (job.name for job in question.jobs))
+    if question.scope not in get_args(Scope):
+        raise InvalidRequest("invalid_request", f"scope: there is no {question.scope!r}")
+    require_distinct("job", (job.name for job in question.jobs))
     for job in question.jobs:
         require_count(f"job {job.name}: gang_min", job.gang_min)
         require_count(f"job {job.name}: ready", job.ready)
-        require_amounts(f"job {job.name}: held", job.held)
+        require_counts(f"job {job.name}: held", job.held)
         if len({task.index for task in job.tasks}) < len(job.tasks):
             raise InvalidRequest("invalid_request", f"job {job.name}: one index for two tasks")
         for task in job.tasks:
-            require_amounts(f"job {job.name}: task {task.index}", task.request)
+            require_counts(f"job {job.name}: task {task.index}", task.request)
     for holding in question.running:
-        require_amounts(f"running in {holding.queue}", holding.amounts)
+        require_counts(f"running in {holding.queue}", holding.amounts)
     for namespace in sorted(question.weights):
         require_weight(f"namespace {namespace}", question.weights[namespace])
     for queue, amounts in question.deserved.items():
-        require_amounts(f"queue {queue}: deserved", amounts)
+        require_counts(f"queue {queue}: deserved", amounts)
     for amounts in question.charges.values():
-        require_amounts("charge", amounts)
+        require_counts("charge", amounts)
     if question.max_tasks is not None:
         require_weight("max_tasks", question.max_tasks)

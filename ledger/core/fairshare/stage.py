@@ -36,12 +36,10 @@ from ledger.core.fairshare.resources import (
     TaskName,
     added,
     along,
-    require_amounts,
-    require_unique,
 )
 from ledger.core.fairshare.room import Needs, Node, Room, require_nodes
 from ledger.core.fairshare.victims import Holdings, JobCount, Party, Voter, require_voters
-from ledger.core.shares import require_count
+from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.units import NodeName
 
 
@@ -336,15 +334,15 @@ class Stage:
 def _require_valid(scene: Scene) -> None:
     require_queues(scene.queues)
     require_nodes(scene.nodes)
-    require_unique("job", (job.name for job in scene.jobs))
+    require_distinct("job", (job.name for job in scene.jobs))
     for job in scene.jobs:
         require_count(f"job {job.name}: gang_min", job.gang_min)
-    require_unique("task", (task.name for task in scene.tasks))
+    require_distinct("task", (task.name for task in scene.tasks))
     for task in scene.tasks:
-        require_amounts(f"task {task.name}", task.request)
+        require_counts(f"task {task.name}", task.request)
     for namespace in sorted(scene.weights):
         require_weight(f"namespace {namespace}", scene.weights[namespace])
     for queue, amounts in scene.deserved.items():
-        require_amounts(f"queue {queue}: deserved", amounts)
+        require_counts(f"queue {queue}: deserved", amounts)
     if scene.voters is not None:
         require_voters(scene.voters)

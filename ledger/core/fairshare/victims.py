@@ -30,8 +30,8 @@ from ledger.core.fairshare.resources import (
     QueueName,
     TaskName,
     Vector,
-    require_unique,
 )
+from ledger.core.shares import require_distinct
 from ledger.errors import InvalidRequest
 
 Voter = Literal["conformance", "gang", "drf", "priority", "proportion"]
@@ -225,7 +225,7 @@ def intersect(candidates: Sequence[TaskName], votes: Sequence[Vote]) -> list[Tas
 
 def require_voters(voters: Sequence[Voter]) -> None:
     """Refuse voters that do not exist, or vote twice."""
-    require_unique("voter", voters)
+    require_distinct("voter", voters)
     for voter in voters:
         if voter not in get_args(Voter):
             raise InvalidRequest("invalid_request", f"there is no voter {voter!r}")

@@ -13,7 +13,7 @@ last, which is an order.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Phase = Literal["Pending", "Unknown", "Running"]
 """Of a pod that is still active; pods that have finished are not scaled down."""
@@ -32,19 +32,9 @@ Criterion = Literal[
     "created",
     "uid",
 ]
+"""In the order in which they decide."""
 
-CRITERIA: Final[tuple[Criterion, ...]] = (
-    "assigned",
-    "phase",
-    "ready",
-    "deletion_cost",
-    "same_node_rank",
-    "ready_for",
-    "restarts",
-    "sidecar_restarts",
-    "created",
-    "uid",
-)
+CRITERIA: Final[tuple[Criterion, ...]] = get_args(Criterion)
 
 
 @dataclass(frozen=True, slots=True)
