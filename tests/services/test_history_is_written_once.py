@@ -7,8 +7,17 @@ from ledger.log import lines
 from ledger.log.database import Role, connect
 from tests.events_for_tests import cluster_line
 
-CHANGEABLE = {"leases", "placements", "snapshots", "schema_version", "source_bindings"}
-"""Not history: leases and projections are kept up to date, bindings are configuration."""
+CHANGEABLE = {
+    "leases",
+    "open_refusals",
+    "placements",
+    "schema_version",
+    "snapshots",
+    "source_bindings",
+    "standbys",
+}
+"""Not history: leases, who stands by and projections are kept up to date, bindings are
+configuration."""
 
 ROLES: tuple[Role, ...] = (
     "ledger_maintainer",
