@@ -238,8 +238,8 @@ def test_words_for_people() -> None:
 
 def test_numbers_longer_than_python_likes_are_told_in_full() -> None:
     total = {str(step): 10**999 + 2 * step + 1 for step in range(9)}
-    question = {"op": "disk.balance_score", "input": {"alpha": "1/2", "total": total}}
-    question["input"]["usable"] = dict.fromkeys(total, 1)  # type: ignore[index]
+    asked = {"alpha": "1/2", "total": total, "usable": dict.fromkeys(total, 1)}
+    question = {"op": "disk.balance_score", "input": asked}
 
     told = solve("--explain", stdin=json.dumps(question).encode()).stdout.decode()
 

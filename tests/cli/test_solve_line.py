@@ -210,10 +210,10 @@ def test_what_is_nested_too_deep_is_refused_whatever_the_stack(
 def test_an_id_of_any_kind_comes_back_as_it_was(given_id: str) -> None:
     text = ask(f'{{"id": {given_id}, "op": "toy.nothing", "input": {{}}}}')
 
-    def numbers_as_written(text: str) -> object:
+    def numbers_as_written(text: str) -> Any:
         return json.loads(text, parse_int=str, parse_float=str)
 
-    assert numbers_as_written(text)["id"] == numbers_as_written(given_id)  # type: ignore[index]
+    assert numbers_as_written(text)["id"] == numbers_as_written(given_id)
 
 
 def test_an_id_that_is_not_there_is_null() -> None:

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from io import StringIO
 
 import pytest
 from rich.console import Console
@@ -173,11 +174,10 @@ async def test_an_unknown_fleet_is_said_so(database_url: str) -> None:
 
 def test_of_many_fleets_those_furthest_behind_are_shown() -> None:
     lags = [Lag(f"f{number:02d}", 1, number, 1.5, 0) for number in range(FLEETS_SHOWN + 5)]
-    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    console = Console(width=100, record=True, file=StringIO())
 
-    with console.file:
-        console.print(fleets_table(lags))
-        said = console.export_text().splitlines()
+    console.print(fleets_table(lags))
+    said = console.export_text().splitlines()
 
     assert said[1].split() == ["f14", "14", "(1.5", "s)", "1", "0"]
     assert len(said) == FLEETS_SHOWN + 2

@@ -100,7 +100,7 @@ class Broker:
     def __getitem__(self, number: int) -> Partition:
         return self.partitions[part(number)]
 
-    def client(self, _settings: Settings) -> "Client":
+    def client(self, _settings: object) -> "Client":
         """A member of the group, to which everything is assigned."""
         self.clients += 1
         return Client(self, self.clients)

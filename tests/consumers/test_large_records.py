@@ -105,7 +105,7 @@ def test_a_record_larger_than_a_batch_is_a_batch_of_its_own() -> None:
 async def test_a_bite_is_no_larger_than_what_is_left_of_the_wish() -> None:
     broker = Broker(1)
     broker[0].write(portions.BITE + 10)
-    client = broker.client(None)  # type: ignore[arg-type]  # this one looks at no settings
+    client = broker.client(None)
     client.seek(part(0), 0)
 
     found = await portions.gathered(client, [part(0)], most=portions.BITE + 3, wait_ms=10)

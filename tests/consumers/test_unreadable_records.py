@@ -10,6 +10,7 @@ import pytest
 from aiokafka import codec
 from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
 
+from consumers import clients
 from tests.consumers.fakes import Books, Broker, consuming
 
 
@@ -81,7 +82,7 @@ async def test_what_decoders_raise_of_damaged_bodies_counts_as_unreadable(
 ) -> None:
     broker, books = Broker(1), Books()
     broker[0].write(3)
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - which one is what this asks
+    with pytest.raises(clients.UNREADABLE) as raised:
         decode(body)
     broker[0].broken[1] = raised.value
 

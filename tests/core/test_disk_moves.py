@@ -305,7 +305,8 @@ def test_nothing_is_moved_that_is_being_moved_or_lost_and_nothing_closer() -> No
     drives = drive("a", "d", scheduled=60), drive("b", "d")
     uneven = stock(*drives, v=(30, "a"))
     for state in ("failed", "evicting", "deleting"):
-        one = replace(uneven.stored[0].replica, **{state: True})  # type: ignore[arg-type]
+        given_up: dict[str, Any] = {state: True}
+        one = replace(uneven.stored[0].replica, **given_up)
         assert plan(replace(uneven, stored=[Stored("v", one)]), max_moves=9).moves == ()
     sibling = Stored("v", Replica(name="w", node=NodeName("b"), disk="d"))
     assert plan(uneven, max_moves=9).moves != ()

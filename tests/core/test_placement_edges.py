@@ -113,8 +113,9 @@ def test_as_many_as_there_is_room_for_fill_everybody(strategy: Strategy) -> None
 def test_the_deploy_map_is_in_the_order_of_the_names() -> None:
     nodes = [node(name, 2, rate="0.1") for name in ("n2", "é", "n10", "N1", "")]
 
-    for strategy, count in (("AUTO", 9), ("FILL", 1), ("EACH", 1), ("DRAINED", 9), ("GLOBAL", 9)):
-        assert list(placed(Request(strategy, count, nodes)).deploy) == ["", "N1", "n10", "n2", "é"]  # type: ignore[arg-type]
+    counts: dict[Strategy, int] = {"AUTO": 9, "FILL": 1, "EACH": 1, "DRAINED": 9, "GLOBAL": 9}
+    for strategy, count in counts.items():
+        assert list(placed(Request(strategy, count, nodes)).deploy) == ["", "N1", "n10", "n2", "é"]
 
 
 def test_nearest_level_sees_the_usage_of_full_nodes() -> None:

@@ -81,7 +81,7 @@ def test_only_global_looks_at_the_policy(strategy: Strategy) -> None:
         {"nodes": [node("a", capacity=True)]},
         {"nodes": [replace(node("a"), usage=Fraction(-1, 9))]},
         {"nodes": [replace(node("a"), rate=Fraction(-1, 9))]},
-        {"nodes": [replace(node("a"), rate=1)]},  # type: ignore[arg-type]
+        {"nodes": [replace(node("a"), rate=1)]},  # type: ignore[arg-type]  # which is what is refused
     ],
 )
 def test_what_is_no_number_of_things_is_refused(mistaken: dict[str, Any]) -> None:

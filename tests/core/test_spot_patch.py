@@ -168,10 +168,11 @@ def test_a_toleration_comes_although_the_preference_is_there_already() -> None:
 def test_on_demand_pods_and_pinned_ones_tolerate_nothing_new() -> None:
     pinned = {"spec": {"nodeSelector": {KEY: "spot"}}}
 
-    for pod, wanted in (({}, "od"), (pinned, "spot")):
+    pods: list[tuple[dict[str, Any], CapacityClass]] = [({}, "od"), (pinned, "spot")]
+    for pod, wanted in pods:
         found = patch(
             pod,
-            wanted=wanted,  # type: ignore[arg-type]
+            wanted=wanted,
             mode="slots",
             reservation="r1",
             marks=Marks(tolerations=[TOLERATION]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def fitted(asked: Lines) -> Iterator[tuple[str, str]]:
 
 def placed(asked: Lines) -> Iterator[tuple[str, str]]:
     assert asked.keys() <= {"place", "size", "nodes", "disks", "replicas", "rules"}
-    rules = {name: value == "yes" for name, value in pairs(asked.get("rules", ""))}
+    rules: dict[str, Any] = {name: value == "yes" for name, value in pairs(asked.get("rules", ""))}
     replicas = []
     for name, where in pairs(asked["replicas"]):
         address, _, state = where.partition("(")
@@ -65,7 +66,7 @@ def placed(asked: Lines) -> Iterator[tuple[str, str]]:
             node_with(disks(asked["disks"]), name, zone)
             for name, zone in (node.split("@") for node in asked["nodes"].split())
         ],
-        rules=Rules(**rules),  # type: ignore[arg-type]
+        rules=Rules(**rules),
     )
     for step in schedule(situation, replicas, asked["place"].split()):
         if isinstance(step, Placed):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,10 @@ def deserved(asked: Asked) -> Iterator[tuple[str, Sequence[str]]]:
     claims = []
     for name, *pairs in asked.pop("queue"):
         given = counts(pairs)
-        limits = {word: {CPU: given[word]} for word in ("guarantee", "capability") if word in given}
-        queue = Queue(QueueName(name), given["weight"], **limits)  # type: ignore[arg-type]
+        limits: dict[str, Any] = {
+            word: {CPU: given[word]} for word in ("guarantee", "capability") if word in given
+        }
+        queue = Queue(QueueName(name), given["weight"], **limits)
         claims.append(QueueClaim(queue, {CPU: given["request"]}))
     shared = deserve({Resource(d): amount for d, amount in counts(total).items()}, claims)
     shares = shared.resources[CPU]
@@ -96,8 +99,7 @@ def played(asked: Asked) -> Iterator[tuple[str, Sequence[str]]]:
         RoundQuestion(
             total=cpu,
             queues=[
-                Queue(QueueName(name), **counts(pairs))  # type: ignore[arg-type]
-                for name, *pairs in asked.pop("queue")
+                Queue(QueueName(name), **weight_of(pairs)) for name, *pairs in asked.pop("queue")
             ],
             jobs=jobs,
             nodes=[Node(NodeName("n1"), cpu)],
@@ -167,3 +169,8 @@ def waits(loser: Loser) -> str:
 
 def counts(pairs: Sequence[str]) -> dict[str, int]:
     return {name: int(Fraction(number)) for name, _, number in (p.partition("=") for p in pairs)}
+
+
+def weight_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """What an example of a round says of a queue."""
+    return dict(counts(pairs))

@@ -777,7 +777,7 @@ def in_turn(scene: Scene, gone: Sequence[TaskName]) -> list[TaskName]:
 
 
 @given(contests(), st.booleans())
-def test_an_exchange_is_never_granted_both_ways(scene: Scene, one_resource: bool) -> None:  # noqa: FBT001
+def test_an_exchange_is_never_granted_both_ways(scene: Scene, one_resource: bool) -> None:  # noqa: FBT001 - drawn
     if one_resource:
         scene = replace(scene, tasks=[replace(t, request={CPU: 1}) for t in scene.tasks])
     for taker in scene.tasks:
@@ -840,7 +840,7 @@ histories = st.lists(
 def test_past_use_is_the_same_however_often_anybody_looked(
     history: list[tuple[int, int, bool]],
     factor: int,
-    penalty: bool,  # noqa: FBT001
+    penalty: bool,  # noqa: FBT001 - drawn
     data: st.DataObject,
 ) -> None:
     policy = DecayPolicy(BUCKET, factor, entry_penalty=penalty)
