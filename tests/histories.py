@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
 from ledger.facts.control import PolicyChanged
-from ledger.facts.decision import Decision, Division, Fairness, Refusal
+from ledger.facts.decision import Decision
+from ledger.facts.division import Division, Fairness
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
 from ledger.facts.own import TimePassed
 from ledger.facts.policy import PolicyValue
+from ledger.facts.refusal import Refusal
 from ledger.reducers.world import World, begin
 from ledger.units import (
     Bytes,

@@ -2,7 +2,9 @@
 
 from rich.markup import escape
 
-from ledger.facts.decision import Decision, Division, Outcome, Refusal
+from ledger.facts.decision import Decision, Outcome
+from ledger.facts.division import Division
+from ledger.facts.refusal import Refusal
 
 
 def line(decision: Decision) -> str:

@@ -4,29 +4,60 @@ The World says which questions are due. They are asked kind by kind, in an order
 never changes; each answer is folded before the next is asked, so a later question sees what an
 earlier one took. An answer may raise questions of later kinds.
 
-Within a kind those come first that were refused and may be served now, the oldest refusal first;
-then those that are touched, by subject. If somebody was served, whatever room that set free may
-serve others: they are asked in a pass of their own, until one serves nobody. Nobody about whom
-something was decided is asked again in the same event, and no more than the policy allows of those
-who were refused are served in one (``ledger.reducers.retries``).
+Within a kind, everybody touched first gives up what it does not want any more, where the kind
+knows of such a thing; that is free at once. Then those come that were refused and may be served
+now, the oldest refusal first; then those that are touched, by subject. If somebody was served,
+whatever room that set free may serve others: they are asked in a pass of their own, until one
+serves nobody. Nobody about whom something was decided is asked again in the same event, and no
+more than the policy allows of those who were refused are served in one
+(``ledger.reducers.retries``).
 
-A kind of decision is a row of ``_KINDS``; how it is answered is told in a module of its own.
+What is given up before the decision that says so is taken out of a World that only serves for
+asking. The World that comes out is always the one that folding the decisions makes, so it cannot
+differ from the one that a reader of history arrives at.
+
+A kind of decision is a row of ``_RULES``; how it is answered is told in a module of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ledger.decisions import division
-from ledger.facts.decision import Deadline, Decision, Kind
+from ledger.decisions.answer import Answered
+from ledger.facts.decision import Decision
 from ledger.facts.event import Event
+from ledger.facts.reason import Deadline, Kind
 from ledger.reducers.evolve import evolve
 from ledger.reducers.world import Causes, Question, World
 from ledger.units import DecisionNumber, Position
 
-Answer = Callable[[World, Question, Causes, Position, Deadline | None], Decision | None]
-"""How a kind is answered: from the World, for a question with its causes, at a position, because
-of a deadline."""
+Answer = Callable[[World, World, Question, Causes], Sequence[Answered]]
+"""How a question is answered: from the World before anybody of the kind gave up anything, which
+says what the subject held, and the World as it now is."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """What became of a subject that gave up what it does not want any more."""
+
+    world: World
+    """For asking: without what was given up."""
+    answered: tuple[Answered, ...] = ()
+    """The decision that says so, if the subject wants nothing else; then its turn is over."""
+
+
+GiveUp = Callable[[World, Question, Causes], GivenUp | None]
+"""None where the subject gives up nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the questions of a kind are asked."""
+
+    kind: Kind
+    answer: Answer
+    give_up: GiveUp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +73,13 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
     if world.policy.hold:
         return Decided(world, ())
     made: list[Decision] = []
-    for kind, answer in _KINDS:
-        asking = _Asking(kind, answer, event.position, deadline, world, made, {})
+    for rule in _RULES:
+        if not (world.due or world.retries.marked):
+            continue
+        asking = _Asking(rule, event.position, deadline, world, world, [], {})
         asking.all()
-        world = asking.world
+        made += asking.made
+        world = asking.folded()
     return Decided(world, tuple(made))
 
 
@@ -53,22 +87,52 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
 class _Asking:
     """The questions of one kind while they are asked."""
 
-    kind: Kind
-    answer: Answer
+    rule: Rule
     position: Position
     deadline: Deadline | None
+    before: World
+    """Before the first of them."""
     world: World
+    """As it is for whoever is asked next."""
     made: list[Decision]
     asked: dict[Question, DecisionNumber]
     """Who was asked, and which decision came next then."""
+    gave_up: bool = False
+    """Whether ``world`` lacks more than the decisions made so far say."""
 
     def all(self) -> None:
-        touched = sorted(question for question in self.world.due if question.kind == self.kind)
+        due = self.before.due
+        touched = sorted(question for question in due if question.kind == self.rule.kind)
+        for question in touched:
+            self._give_up(question, due[question])
         served = self._retry(frozenset(touched))
         for question in touched:
-            served |= self._ask(question, self.world.due[question])
+            if question not in self.asked:
+                served |= self._ask(question, due[question])
         while served:
             served = self._retry(frozenset())
+
+    def folded(self) -> World:
+        """The World after what was decided, and nothing else."""
+        if not self.gave_up:
+            return self.world
+        world = self.before
+        for decision in self.made:
+            world = evolve(world, decision)
+        return world
+
+    def _give_up(self, question: Question, causes: Causes) -> None:
+        if self.rule.give_up is None:
+            return
+        given_up = self.rule.give_up(self.world, question, causes)
+        if given_up is None:
+            return
+        if given_up.answered:
+            self.asked[question] = self.world.decisions
+            self._record(given_up.answered)
+        else:
+            self.gave_up = True
+            self.world = given_up.world
 
     def _retry(self, touched: frozenset[Question]) -> bool:
         """Ask those marked since they were asked last; says whether somebody was served."""
@@ -77,7 +141,7 @@ class _Asking:
             (
                 question
                 for question in self.world.retries.marked
-                if question.kind == self.kind
+                if question.kind == self.rule.kind
                 and question not in touched
                 and self._may_ask_again(question)
             ),
@@ -97,13 +161,40 @@ class _Asking:
 
     def _ask(self, question: Question, causes: Causes) -> bool:
         self.asked[question] = self.world.decisions
-        decision = self.answer(self.world, question, causes, self.position, self.deadline)
-        if decision is None:
-            return False
-        self.world = evolve(self.world, decision)
-        self.made.append(decision)
-        return decision.kind != "refusal"
+        return self._record(self.rule.answer(self.before, self.world, question, causes))
+
+    def _record(self, answers: Sequence[Answered]) -> bool:
+        """Make decisions of answers and fold them; says whether one served somebody."""
+        served = False
+        for answered in answers:
+            decision = _decision(self.world, answered, self.position, self.deadline)
+            self.world = evolve(self.world, decision)
+            self.made.append(decision)
+            served |= decision.kind != "refusal"
+        return served
 
 
-_KINDS: Final[tuple[tuple[Kind, Answer], ...]] = (("division", division.answer),)
+def _decision(
+    world: World, answered: Answered, position: Position, deadline: Deadline | None
+) -> Decision:
+    return Decision(
+        fleet=world.fleet,
+        incarnation=world.incarnation,
+        number=world.decisions,
+        position=position,
+        deadline=deadline,
+        subject=answered.subject,
+        algorithm=answered.algorithm,
+        version=answered.version,
+        policy=world.policy_digest,
+        lot=answered.lot,
+        inputs=answered.inputs,
+        previous=world.latest.get(answered.subject),
+        branch=answered.branch,
+        outcome=answered.outcome,
+        moved=answered.moved,
+    )
+
+
+_RULES: Final[tuple[Rule, ...]] = (Rule("division", division.answer),)
 """In the order in which they are asked: by what one makes possible for the next."""

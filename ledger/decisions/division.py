@@ -41,27 +41,22 @@ from ledger.core.division.static_weight import Division, Last, Request
 from ledger.core.division.webster import names_descend
 from ledger.core.lot import Lot
 from ledger.decisions import versions
+from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.room import available, wanted
 from ledger.decisions.selection import Asked, Selected, Spread, selected
 from ledger.errors import InvalidRequest
-from ledger.facts import decision as record
+from ledger.facts import division as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.cluster import ClusterUpserted
-from ledger.facts.decision import (
-    RETRIED,
-    ClusterShare,
-    Deadline,
-    Decision,
-    Fairness,
-    LotUse,
-    Refusal,
-    losers,
-)
+from ledger.facts.decision import LotUse
+from ledger.facts.division import ClusterShare, Fairness
+from ledger.facts.reason import RETRIED, Cause, losers
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec, WorkloadUpserted
 from ledger.reducers.candidates import candidates, wish
 from ledger.reducers.retries import WAITS_FOR_CLUSTER, WAITS_FOR_NODES
 from ledger.reducers.world import Causes, Question, World
-from ledger.units import ClusterName, Position, Replicas, Subject, Weight
+from ledger.units import ClusterName, Replicas, Subject, Weight
 
 SYSTEM: Final = "division"
 
@@ -69,9 +64,6 @@ STATIC: Final = "static"
 WEBSTER: Final = "webster"
 DUPLICATED: Final = "duplicated"
 BY_ROOM: Final = ("dynamic", "aggregated")
-
-REFUSED: Final = "refused"
-"""The branch of every refusal."""
 
 KEEP: Final = "keep"
 """The branch of an answer that is the last one."""
@@ -124,10 +116,8 @@ class _Divided:
         return {share.cluster: share.replicas for share in self.shares}
 
 
-def answer(
-    world: World, question: Question, causes: Causes, position: Position, deadline: Deadline | None
-) -> Decision | None:
-    """Divide the subject's replicas as the World has it; None where there is nothing to record."""
+def answer(_: World, world: World, question: Question, causes: Causes) -> tuple[Answered, ...]:
+    """Divide the subject's replicas as the World has it; nothing where there is nothing to record."""
     subject = question.subject
     asked = given(world, subject, causes)
     because = tuple(sorted(causes))
@@ -137,7 +127,7 @@ def answer(
     chosen, answered = _asked_of_the_core(world, subject, asked)
     if isinstance(answered, _Refused):
         if _says_nothing_new(world, question, answered, causes):
-            return None
+            return ()
         branch = REFUSED
         outcome = Refusal(
             wanted="division",
@@ -153,22 +143,17 @@ def answer(
         lot = answered.lot
         moved = _moved(previous, answered.allocation)
         outcome = _division(world, subject, asked, answered, chosen, previous, because)
-    return Decision(
-        fleet=world.fleet,
-        incarnation=world.incarnation,
-        number=world.decisions,
-        position=position,
-        deadline=deadline,
-        subject=subject,
-        algorithm=SYSTEM,
-        version=asked.version,
-        policy=world.policy_digest,
-        lot=lot,
-        inputs=digest(spelled(asked)).hex(),
-        previous=world.latest.get(subject),
-        branch=branch,
-        outcome=outcome,
-        moved=moved,
+    return (
+        Answered(
+            subject=subject,
+            algorithm=SYSTEM,
+            version=asked.version,
+            inputs=digest(spelled(asked)).hex(),
+            branch=branch,
+            outcome=outcome,
+            moved=moved,
+            lot=lot,
+        ),
     )
 
 
@@ -514,7 +499,7 @@ def _division(
     divided: _Divided,
     chosen: Selected | None,
     previous: Allocation,
-    because: tuple[record.Cause, ...],
+    because: tuple[Cause, ...],
 ) -> record.Division:
     workload = world.workload(subject)
     assert workload is not None

@@ -1,7 +1,7 @@
 """How many more replicas of a workload a cluster could take.
 
-That is what its nodes hold together, each counted by ``ledger.core.capacity`` as it is declared and
-those that declare the same only once; but no more than what they have of each resource still
+That is what its nodes still hold together, each counted by ``ledger.core.capacity`` by what it has
+free and those that have the same only once; but no more than what they have of each resource still
 allows once the claims of all divisions in force are taken off, the workload's own included. A
 replica is promised to a cluster, not yet to a node, so claims are weighed against the sum.
 
@@ -25,8 +25,9 @@ from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.errors import InvalidRequest
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.rooms import node_in_use, offer
-from ledger.reducers.world import Claim, Offer, World
+from ledger.reducers.book import Offer
+from ledger.reducers.rooms import free, node_in_use
+from ledger.reducers.world import Claim, World
 from ledger.units import Bytes, ClusterName, Replicas
 
 MILLI: Final = 1000
@@ -95,20 +96,23 @@ def available(world: World, cluster: ClusterName, one: Wanted) -> Replicas:
 
 
 def capacity(node: Offer, one: Wanted) -> int:
-    """How many fit on an empty node that offers this."""
+    """How many fit on a node that has this free; less than nothing is nothing."""
+    memory = Bytes(max(0, node.memory))
     fitting = [
-        storage_capacity(free=node.storage, request=Bytes(one.storage), volumes=Bytes(0)),
-        INFINITE if node.pods is None else node.pods,
+        storage_capacity(
+            free=Bytes(max(0, node.storage)), request=Bytes(one.storage), volumes=Bytes(0)
+        ),
+        INFINITE if node.pods is None else max(0, node.pods),
     ]
     if one.cpu_bind:
-        fitting += [_bound(node, one), instances_within(_milli(node), one.cpu_milli)]
+        fitting += [_bound(node, one), instances_within(max(0, node.cpu), one.cpu_milli)]
     else:
-        cores = len(node.cores) if node.cpu is None else node.cpu // MILLI
+        cores = len(node.cores) or node.whole
         fitting.append(
-            memory_capacity(cores=cores, cpu=one.cpu, free=node.memory, request=Bytes(one.memory))
+            memory_capacity(cores=cores, cpu=one.cpu, free=memory, request=Bytes(one.memory))
         )
     if one.volumes:
-        devices = VolumeNode({Device(name): size for name, size in node.volumes})
+        devices = VolumeNode({Device(name): max(0, size) for name, size in node.volumes})
         held = volume_capacity(devices, one.volumes, max_deploy=one.max_deploy)
         fitting.append(held.capacity)
     return min(fitting)
@@ -122,7 +126,7 @@ def _offers(world: World, cluster: ClusterName, one: Wanted) -> Mapping[Offer, i
     for subject in world.objects.inside("node", cluster):
         node = node_in_use(world.objects, world.rooms.reclaiming, subject)
         if node is not None and all(label in node.labels for label in one.node_selector):
-            each = offer(node)
+            each = free(world, node)
             selected[each] = selected.get(each, 0) + 1
     return selected
 
@@ -130,18 +134,18 @@ def _offers(world: World, cluster: ClusterName, one: Wanted) -> Mapping[Offer, i
 def _left(offers: Mapping[Offer, int], claim: Claim, one: Wanted) -> Iterator[int]:
     """For each resource how many more the nodes together allow."""
     if one.cpu_bind:
-        free = sum(times * _milli(node) for node, times in offers.items())
+        free = sum(times * max(0, node.cpu) for node, times in offers.items())
         yield instances_within(free - claim.cpu, one.cpu_milli)
-    free = sum(times * node.memory for node, times in offers.items())
+    free = sum(times * max(0, node.memory) for node, times in offers.items())
     yield instances_within(free - claim.memory, one.memory)
     on_devices, in_storage = _volumes_claimed(claim)
-    free = sum(times * node.storage for node, times in offers.items())
+    free = sum(times * max(0, node.storage) for node, times in offers.items())
     yield instances_within(free - claim.storage - in_storage, one.storage)
-    sizes = [times * size for node, times in offers.items() for _, size in node.volumes]
+    sizes = [times * max(0, size) for node, times in offers.items() for _, size in node.volumes]
     yield instances_within(sum(sizes) - on_devices, _on_devices(one.volumes))
     pods = [(times, node.pods) for node, times in offers.items()]
     if all(most is not None for _, most in pods):
-        yield max(0, sum(times * (most or 0) for times, most in pods) - claim.pods)
+        yield max(0, sum(times * max(0, most or 0) for times, most in pods) - claim.pods)
 
 
 def _bound(node: Offer, one: Wanted) -> int:
@@ -153,24 +157,18 @@ def _bound(node: Offer, one: Wanted) -> int:
     )
     free = CpuNode(
         cores=_cores(node),
-        memory=node.memory,
+        memory=Bytes(max(0, node.memory)),
         numa={Core(core): NumaGroup(group) for core, group in node.numa},
-        numa_memory={NumaGroup(group): size for group, size in node.numa_memory},
+        numa_memory={NumaGroup(group): Bytes(max(0, size)) for group, size in node.numa_memory},
     )
     return cpu_capacity(free, request).capacity
 
 
 def _cores(node: Offer) -> dict[Core, int]:
-    """Every core with its pieces; where only the cpu is told, as many whole ones as it makes."""
-    if node.cpu is None:
-        return {Core(core): pieces for core, pieces in node.cores}
-    return {Core(str(core)): node.share_base for core in range(min(node.cpu // MILLI, MOST_CORES))}
-
-
-def _milli(node: Offer) -> int:
-    if node.cpu is not None:
-        return node.cpu
-    return MILLI * sum(pieces for _, pieces in node.cores) // node.share_base
+    """Every core with its free pieces; where only the cpu is told, as many whole ones as it makes."""
+    if node.cores:
+        return {Core(core): max(0, pieces) for core, pieces in node.cores}
+    return {Core(str(core)): node.share_base for core in range(min(node.whole, MOST_CORES))}
 
 
 def _volumes_claimed(claim: Claim) -> tuple[int, int]:

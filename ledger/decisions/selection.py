@@ -16,7 +16,7 @@ from ledger.core.division import selection as core
 from ledger.core.division.regions import Bounds, Region, TooFew
 from ledger.core.division.shortage import Shortage
 from ledger.decisions.versions import DivisionRules
-from ledger.facts.decision import Chosen, ChosenRegion, Selection, Swap
+from ledger.facts.division import Chosen, ChosenRegion, Selection, Swap
 from ledger.units import ClusterName, Replicas
 
 SCORE_OF_A_HOLDER: Final = 100

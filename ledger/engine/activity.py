@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ledger.facts.decision import Decision, Refusal
+from ledger.facts.decision import Decision
+from ledger.facts.refusal import Refusal
 
 Stand = Literal["leads", "stands_by", "stopped"]
 """How a process stands to a fleet: it decides, it would take over, or a person has to look."""

@@ -21,7 +21,7 @@ from ledger.facts.cluster import (
     NodeRemoved,
     NodeUpserted,
 )
-from ledger.facts.decision import Deadline
+from ledger.facts.reason import Deadline
 from ledger.reducers import deadlines, objects, retries
 from ledger.reducers.candidates import touched
 from ledger.reducers.objects import Key

@@ -7,7 +7,7 @@ a better queue than a clever one.
 
 from bisect import bisect_left, insort
 
-from ledger.facts.decision import Deadline
+from ledger.facts.reason import Deadline
 from ledger.units import Microseconds
 
 Deadlines = tuple[Deadline, ...]

@@ -6,7 +6,9 @@ the World that made them.
 
 from dataclasses import replace
 
-from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.decision import Decision
+from ledger.facts.division import Division
+from ledger.facts.refusal import Refusal
 from ledger.reducers import retries
 from ledger.reducers.candidates import wish
 from ledger.reducers.rooms import claims_replaced

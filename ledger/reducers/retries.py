@@ -15,7 +15,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from ledger.facts.decision import RETRIED, Decision
+from immutables import Map
+
+from ledger.facts.decision import Decision
+from ledger.facts.reason import RETRIED
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec
 from ledger.reducers.candidates import concerned, list_under
 from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, World
@@ -27,6 +31,11 @@ WAITS_FOR_CLUSTER: Final = "cluster"
 WAITS_FOR_NODES: Final = "nodes"
 """For room on the nodes of its clusters."""
 
+Hook = tuple[str, ...]
+"""What a refusal waits for, as it is listed: ("nodes", cluster) for deployments, ("disks",) for
+volumes."""
+
+_NOBODY: Final[Map[Question, None]] = Map()
 _GREW: Final[Causes] = frozenset({"room"})
 _OTHER_POLICY: Final[Causes] = frozenset({"policy"})
 
@@ -47,11 +56,12 @@ def begun(world: World) -> World:
 def grew(world: World, clusters: Iterable[ClusterName]) -> World:
     """There may be more room on these clusters than before."""
     waiting = world.retries.waiting
-    if not waiting:
+    if not (waiting or world.retries.listed):
         return world
     for cluster in clusters:
         for subject in concerned(world, waiting, cluster):
             world = _mark(world, Question("division", subject), _GREW)
+        world = grew_for(world, ("nodes", cluster))
     return world
 
 
@@ -63,13 +73,51 @@ def other_policy(world: World) -> World:
     return world
 
 
+def grew_for(world: World, hook: Hook, causes: Causes = _GREW) -> World:
+    """What those listed under a hook wait for grew, or is to be looked at again."""
+    for question in sorted(world.retries.listed.get(hook, _NOBODY)):
+        world = _mark(world, question, causes)
+    return world
+
+
+def list_refusal(world: World, question: Question, refusal: OpenRefusal, hook: Hook) -> World:
+    """Somebody is refused something that is no division, and waits for what ``hook`` names."""
+    world = replace(world, refusals=world.refusals.set(question, refusal))
+    listed = world.retries.listed
+    listed = listed.set(hook, listed.get(hook, _NOBODY).set(question, None))
+    return replace(world, retries=replace(world.retries, listed=listed))
+
+
+def end_refusal(world: World, question: Question, hook: Hook) -> World:
+    """Such a refusal has ended, if there was one; ``hook`` is what it waited for."""
+    if question not in world.refusals:
+        return world
+    retries = world.retries
+    listed, marked = retries.listed, retries.marked
+    left = listed.get(hook, _NOBODY)
+    if question in left:
+        left = left.delete(question)
+        listed = listed.set(hook, left) if left else listed.delete(hook)
+    if question in marked:
+        marked = marked.delete(question)
+    return replace(
+        world,
+        refusals=world.refusals.delete(question),
+        retries=replace(retries, listed=listed, marked=marked),
+    )
+
+
 def counted(world: World, decision: Decision) -> World:
     """A decision is in force: whether it served somebody who was asked again."""
     retries = world.retries
-    question = Question("division", decision.subject)
+    outcome = decision.outcome
+    refused = outcome.kind == "refusal"
+    question = Question(
+        outcome.wanted if isinstance(outcome, Refusal) else outcome.kind, decision.subject
+    )
     if question in retries.marked:
         retries = replace(retries, marked=retries.marked.delete(question))
-    if decision.kind != "refusal" and RETRIED.issuperset(decision.outcome.because):
+    if not refused and RETRIED.issuperset(outcome.because):
         retries = replace(retries, served=retries.served + 1)
     return world if retries is world.retries else replace(world, retries=retries)
 

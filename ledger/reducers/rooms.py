@@ -1,8 +1,8 @@
-"""How much room clusters have: what their nodes declare, and what divisions promised of it.
+"""How much room clusters have: what their nodes have free, and what divisions promised of it.
 
-A node's declaration counts while it is ready, schedulable and not about to be taken away. Nodes
-that declare the same are kept as one offer with a number, so that whoever counts what fits looks
-at each kind of node once. A division in force claims what its replicas request on each of its
+What a node has free (``ledger.reducers.book``) counts while it is ready, schedulable and not about
+to be taken away. Nodes that have the same are kept as one offer with a number, so that whoever
+counts what fits looks at each kind of node once. A division in force claims what its replicas request on each of its
 clusters, whichever nodes they will end up on; edits of the request change the claim with it.
 
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
@@ -10,35 +10,22 @@ only known by its text, is worked out by ``ledger.decisions.room``. A cluster wi
 before may serve somebody who was refused: ``ledger.reducers.retries`` is told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from immutables import Map
 
-from ledger.facts.cluster import Labels, NodeUpserted
+from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import Request
+from ledger.reducers import book
+from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.objects import Objects
 from ledger.reducers.retries import grew
-from ledger.reducers.world import NO_ROOM, Claim, LastDivision, Offer, Room, World
+from ledger.reducers.world import NO_ROOM, Claim, LastDivision, Room, World
 from ledger.units import ClusterName, Subject
 
 Name = TypeVar("Name")
-
-
-def offer(node: NodeUpserted) -> Offer:
-    """What a node declares, without what only names it."""
-    return Offer(
-        cores=node.cores,
-        cpu=node.cpu,
-        share_base=node.share_base,
-        memory=node.memory,
-        numa=node.numa,
-        numa_memory=node.numa_memory,
-        volumes=node.volumes,
-        storage=node.storage,
-        pods=node.pods,
-    )
 
 
 def node_in_use(
@@ -60,22 +47,22 @@ def with_nodes(
     reclaiming: Map[Subject, None],
 ) -> World:
     """The World with these objects, and the offers of the named nodes as they now are."""
-    rooms = world.rooms
-    by_cluster = rooms.by_cluster
-    changed: dict[ClusterName, None] = {}
-    for subject in subjects:
-        before = node_in_use(world.objects, rooms.reclaiming, subject)
-        after = node_in_use(objects, reclaiming, subject)
-        if _decisive(before) == _decisive(after):
-            continue
-        for node, more in ((before, -1), (after, 1)):
-            if node is not None:
-                room = by_cluster.get(node.cluster, NO_ROOM)
-                offers = _counted(room.offers, offer(node), more)
-                by_cluster = _put(by_cluster, node.cluster, replace(room, offers=offers))
-                changed[node.cluster] = None
-    rooms = replace(rooms, by_cluster=by_cluster, reclaiming=reclaiming)
-    return grew(replace(world, objects=objects, rooms=rooms), sorted(changed))
+    rooms = replace(world.rooms, reclaiming=reclaiming)
+    return _offered(world, replace(world, objects=objects, rooms=rooms), subjects)
+
+
+def with_holdings(world: World, changes: Sequence[Change]) -> World:
+    """The World in which these holdings came to their nodes, or left them."""
+    if not changes:
+        return world
+    after = replace(world, book=book.changed(world.book, changes))
+    return _offered(world, after, sorted({change.node for change in changes}))
+
+
+def free(world: World, node: NodeUpserted) -> Offer:
+    """What a node of this World has left."""
+    subject = Subject(f"{node.cluster}/{node.name}")
+    return book.free(node, world.book.get(subject, NOTHING_HELD))
 
 
 def without_marks(world: World, subjects: Iterable[Subject]) -> Map[Subject, None]:
@@ -109,8 +96,50 @@ def claims_replaced(world: World, before: LastDivision | None, after: LastDivisi
     return grew(replace(world, rooms=rooms), released)
 
 
-def _decisive(node: NodeUpserted | None) -> tuple[Offer, Labels] | None:
-    return None if node is None else (offer(node), node.labels)
+def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
+    """``after`` with the offers of these nodes as they are there; who waits for them is told."""
+    by_cluster = after.rooms.by_cluster
+    changed: dict[ClusterName, None] = {}
+    for subject in subjects:
+        was = node_in_use(before.objects, before.rooms.reclaiming, subject)
+        is_ = node_in_use(after.objects, after.rooms.reclaiming, subject)
+        held_before = before.book.get(subject, NOTHING_HELD)
+        held_after = after.book.get(subject, NOTHING_HELD)
+        if held_before is held_after and _declares_the_same(was, is_):
+            continue
+        offers = [
+            None if node is None else book.free(node, held)
+            for node, held in ((was, held_before), (is_, held_after))
+        ]
+        for node, offer, more in ((was, offers[0], -1), (is_, offers[1], 1)):
+            if node is not None and offer is not None:
+                room = by_cluster.get(node.cluster, NO_ROOM)
+                counted = _counted(room.offers, offer, more)
+                by_cluster = _put(by_cluster, node.cluster, replace(room, offers=counted))
+        declared_otherwise = not _declares_the_same(was, is_)
+        for node in (was, is_):
+            if node is not None and (declared_otherwise or book.grew(*offers)):
+                changed[node.cluster] = None
+    rooms = replace(after.rooms, by_cluster=by_cluster)
+    return grew(replace(after, rooms=rooms), sorted(changed))
+
+
+def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:
+    """Whether two declarations offer the same to the same wishes."""
+    if one is None or other is None:
+        return one is other
+    return (
+        one.memory == other.memory
+        and one.cpu == other.cpu
+        and one.cores == other.cores
+        and one.labels == other.labels
+        and one.storage == other.storage
+        and one.pods == other.pods
+        and one.volumes == other.volumes
+        and one.share_base == other.share_base
+        and one.numa == other.numa
+        and one.numa_memory == other.numa_memory
+    )
 
 
 def _claimed(claim: Claim, request: Request, replicas: int) -> Claim:

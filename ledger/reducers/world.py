@@ -16,16 +16,17 @@ from typing import Final, NamedTuple
 from immutables import Map
 
 from ledger.facts.cluster import Labels
-from ledger.facts.decision import Cause, Deadline, Division, Kind, Refusal
+from ledger.facts.division import Division
 from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.policy import Policy
+from ledger.facts.reason import Cause, Deadline, Kind
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import Request, WorkloadUpserted
+from ledger.reducers.book import Book, Offer
 from ledger.reducers.deadlines import Deadlines
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.units import (
-    Bytes,
     ClusterName,
-    CpuMilli,
     DecisionNumber,
     FleetName,
     Incarnation,
@@ -90,22 +91,8 @@ class Divisions:
     """Which workloads to look at when a cluster changes (``ledger.reducers.candidates``)."""
 
 
-class Offer(NamedTuple):
-    """What a node declares to have: nodes with equal offers hold equally much."""
-
-    cores: tuple[tuple[str, int], ...]
-    cpu: CpuMilli | None
-    share_base: int
-    memory: Bytes
-    numa: tuple[tuple[str, str], ...]
-    numa_memory: tuple[tuple[str, Bytes], ...]
-    volumes: tuple[tuple[str, Bytes], ...]
-    storage: Bytes
-    pods: int | None
-
-
 class Claim(NamedTuple):
-    """What replicas that were divided to a cluster take there, on whichever nodes they end up."""
+    """What replicas that were divided to a cluster and are on no node yet will take there."""
 
     cpu: int
     """Milli-cores of those that want cores of their own; the others take none from anybody."""
@@ -121,7 +108,7 @@ class Room:
     """What one cluster has, and what was promised of it."""
 
     offers: Map[Offer, int]
-    """How many nodes that take new work offer that."""
+    """How many nodes that take new work have that free."""
     claim: Claim
 
 
@@ -155,6 +142,8 @@ class Retries:
 
     waiting: Map[tuple[str, ...], Map[Subject, None]]
     """Which refused workloads to look at when a cluster's room grows, as ``Divisions.interested``."""
+    listed: Map[tuple[str, ...], Map[Question, None]]
+    """Open refusals of every other kind, by what they wait for."""
     marked: Map[Question, Mark]
     """Those to be asked again."""
     first: DecisionNumber
@@ -197,6 +186,7 @@ class World:
     clusters: Map[ClusterName, Cluster]
     divisions: Divisions
     rooms: Rooms
+    book: Book
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
     retries: Retries
@@ -238,8 +228,9 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         clusters=Map(),
         divisions=Divisions(Map(), Map(), Map()),
         rooms=Rooms(Map(), Map()),
+        book=Map(),
         refusals=Map(),
-        retries=Retries(Map(), Map(), DecisionNumber(0), served=0),
+        retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0),
         latest=Map(),
         deadlines=(),
         waiting=NOTHING_DUE,

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import asyncpg
 
-from ledger.facts.decision import Decision, Division, Refusal
+from ledger.facts.decision import Decision
+from ledger.facts.division import Division
+from ledger.facts.refusal import Refusal
 
 
 class Place(NamedTuple):

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from ledger.facts.decision import Decision, Refusal
+from ledger.facts.decision import Decision
+from ledger.facts.refusal import Refusal
 from ledger.views.projection import Ended
 
 

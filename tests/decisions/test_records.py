@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ledger.decisions.division import given, spelled
 from ledger.facts.canonical import digest
-from ledger.facts.decision import LOSERS_NAMED, Decision, from_record, losers, record
+from ledger.facts.decision import Decision, from_record, record
 from ledger.facts.event import Event
+from ledger.facts.reason import LOSERS_NAMED, losers
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin
 from ledger.units import Incarnation, Subject

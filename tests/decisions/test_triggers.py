@@ -2,7 +2,8 @@
 
 import pytest
 
-from ledger.facts.decision import Decision, Division
+from ledger.facts.decision import Decision
+from ledger.facts.division import Division
 from ledger.facts.event import MessageReleased
 from ledger.facts.workload import DivisionSpec
 from ledger.units import EventType, Subject

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from ledger.decisions.step import advance
 from ledger.facts import cluster, quota
-from ledger.facts.decision import Decision, Division, from_record, record
+from ledger.facts.decision import Decision, from_record, record
+from ledger.facts.division import Division
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
 from ledger.facts.workload import DivisionSpec, DivisionStrategy

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from ledger.facts.decision import Deadline
+from ledger.facts.reason import Deadline
 from ledger.reducers.deadlines import due, put, take_back
 from ledger.units import Microseconds, Subject
 

@@ -26,9 +26,11 @@ from fractions import Fraction
 from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
-from ledger.facts.decision import ClusterShare, Decision, Division, Refusal, Selection
+from ledger.facts.decision import Decision
+from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.event import Fact
 from ledger.facts.policy import PolicyValue
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionStrategy, WorkloadKind
 from tests.histories import (
     SECOND,

@@ -19,7 +19,7 @@ from consumers.totals import Sent, Totals
 from ledger.cli.metrics import catalogue
 from ledger.cli.metrics.catalogue import FLEETS_NAMED, OTHERS, REASONS_NAMED, Metric
 from ledger.engine.activity import Activity
-from ledger.facts.decision import Kind
+from ledger.facts.reason import Kind
 from ledger.views.reading import Lag
 
 PART_SECONDS: Final = 2.0

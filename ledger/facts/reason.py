@@ -1,0 +1,83 @@
+"""What every kind of decision has in common when it gives its reasons.
+
+Which kinds there are, why a subject was asked, the moment of fleet time at which something runs out,
+and those who lost. The kinds themselves are modules beside this one, each with the plain form of
+its result and its reasons; ``ledger.facts.decision`` puts them under one spelling.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ledger.facts.canonical import Plain
+from ledger.units import Microseconds, Subject
+
+LOSERS_NAMED: Final = 16
+"""How many losers a record names; the rest is counted by reason and can be recomputed."""
+
+Kind = Literal[
+    "division",
+    "capacity_class",
+    "deployment",
+    "allocation",
+    "eviction",
+    "disk_placement",
+    "repair",
+    "proposal",
+    "incident",
+    "refusal",
+]
+"""The names are public: ``ledger_api.decisions.kind`` shows them."""
+
+Cause = Literal["edited", "candidates", "rescheduled", "fresh", "policy", "room"]
+"""Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
+decided again (``fresh``: from nothing); or it had been refused, and since then the policy changed
+or there is more room."""
+
+RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room"})
+"""The causes for which a refused subject is asked again without being touched itself."""
+
+DeadlineKind = Literal["grace"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Deadline:
+    """A moment of fleet time at which something runs out; in the order in which they fire."""
+
+    at: Microseconds
+    kind: DeadlineKind
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Losers:
+    """Who could not even be weighed: how many for each reason, and the first of them by name."""
+
+    counts: tuple[tuple[str, int], ...] = ()
+    named: tuple[tuple[str, str], ...] = ()
+    """Name and reason."""
+
+
+NO_LOSERS: Final = Losers()
+
+
+def losers(passed_over: Sequence[tuple[str, str]]) -> Losers:
+    """What a record says of these names and reasons, which come in order."""
+    counts = Counter(why for _, why in passed_over)
+    return Losers(tuple(sorted(counts.items())), tuple(passed_over[:LOSERS_NAMED]))
+
+
+def losers_plain(losers: Losers) -> Plain:
+    """As a record spells them."""
+    return {"counts": dict(losers.counts), "named": losers.named}
+
+
+def losers_read(plain: dict[str, Any]) -> Losers:
+    """What ``losers_plain`` spelled."""
+    return Losers(tuple(sorted(plain["counts"].items())), pairs(plain["named"]))
+
+
+def pairs(plain: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:
+    """A list of lists of two, as tuples."""
+    return tuple((name, value) for name, value in plain)

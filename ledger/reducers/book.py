@@ -1,0 +1,197 @@
+"""What is held on a node, and what it therefore has free.
+
+The book is the ledger's own: what decisions in force placed on a node and have not released, and
+what pods hold there beyond that. What a node reports of its use changes nothing in it. A holding is
+taken under the request that was recorded with it, and given back as it was taken, so the book adds
+up whatever is edited meanwhile.
+
+Free is what a node declares less what is held, amount by amount, and may be below zero: a node that
+declares less than it holds is over-committed. Whoever asks what fits takes such an amount for
+nothing. Cpu is counted in milli, whichever way a node declares it; a core's pieces are counted
+beside that, for those who are bound to cores. What was taken from a core or a device that the node
+does not declare any more is held nowhere until it is declared again.
+
+Which holdings there are is told by the modules that know them: deployments, jobs, pods.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.facts.cluster import NodeUpserted
+from ledger.units import Bytes, CpuMilli, Subject
+
+MILLI: Final = 1000
+
+Amounts = tuple[tuple[str, int], ...]
+"""By name, sorted; none is zero."""
+
+
+class Holding(NamedTuple):
+    """What one instance, task or pod takes of the node it is on."""
+
+    cpu: int
+    """Milli-cores in the book: what is bound to cores, and tasks."""
+    memory: int
+    storage: int
+    pods: int
+    pieces: Amounts
+    """Of each core."""
+    numa: Amounts
+    """Bytes of each memory group."""
+    volumes: Amounts
+    """Bytes of each device."""
+
+
+class Held(NamedTuple):
+    """All holdings on a node, added up."""
+
+    cpu: int
+    memory: int
+    storage: int
+    pods: int
+    pieces: Map[str, int]
+    numa: Map[str, int]
+    volumes: Map[str, int]
+
+
+NO_HOLDING: Final = Holding(0, 0, 0, 0, (), (), ())
+NOTHING_HELD: Final = Held(0, 0, 0, 0, Map(), Map(), Map())
+
+Book = Map[Subject, Held]
+"""By cluster/node; a node on which nothing is held is not listed."""
+
+
+class Offer(NamedTuple):
+    """What a node has free: nodes with equal offers hold equally much more. Signed."""
+
+    cores: Amounts
+    """Pieces of each core, zero and less included; empty where no core is told and none was
+    given away, then ``whole`` says how many there are."""
+    whole: int
+    cpu: CpuMilli
+    share_base: int
+    memory: Bytes
+    numa: tuple[tuple[str, str], ...]
+    numa_memory: tuple[tuple[str, Bytes], ...]
+    volumes: tuple[tuple[str, Bytes], ...]
+    storage: Bytes
+    pods: int | None
+
+
+class Change(NamedTuple):
+    """One holding that comes to a node or leaves it."""
+
+    node: Subject
+    holding: Holding
+    times: int
+    """1 takes, -1 gives back."""
+
+
+def changed(book: Book, changes: Iterable[Change]) -> Book:
+    """The book with these changes made to it."""
+    for node, holding, times in changes:
+        held = _add(book.get(node, NOTHING_HELD), holding, times)
+        if held == NOTHING_HELD:
+            book = book.delete(node) if node in book else book
+        else:
+            book = book.set(node, held)
+    return book
+
+
+def free(node: NodeUpserted, held: Held) -> Offer:
+    """What a node has left."""
+    pieces = held.pieces
+    cores: Amounts = node.cores
+    whole = 0
+    if node.cpu is None:
+        cpu = MILLI * sum(count for _, count in node.cores) // node.share_base
+    else:
+        cpu, whole = node.cpu, node.cpu // MILLI
+        if pieces:
+            cores = tuple(sorted((str(core), node.share_base) for core in range(whole)))
+    return Offer(
+        cores=_less(cores, pieces),
+        whole=whole,
+        cpu=CpuMilli(cpu - held.cpu),
+        share_base=node.share_base,
+        memory=Bytes(node.memory - held.memory),
+        numa=node.numa,
+        numa_memory=_less_bytes(node.numa_memory, held.numa),
+        volumes=_less_bytes(node.volumes, held.volumes),
+        storage=Bytes(node.storage - held.storage),
+        pods=None if node.pods is None else node.pods - held.pods,
+    )
+
+
+def grew(before: Offer | None, after: Offer | None) -> bool:
+    """Whether any amount is above what it was; a node that takes no new work offers nothing."""
+    if after is None:
+        return False
+    if before is None:
+        return True
+    if after is before or after == before:
+        return False
+    return (
+        after.cpu > before.cpu
+        or after.memory > before.memory
+        or after.storage > before.storage
+        or _more(before.pods, after.pods)
+        or _any_more(_pieces(before), _pieces(after))
+        or _any_more(before.volumes, after.volumes)
+        or _any_more(before.numa_memory, after.numa_memory)
+    )
+
+
+def _add(held: Held, holding: Holding, times: int) -> Held:
+    return Held(
+        cpu=held.cpu + times * holding.cpu,
+        memory=held.memory + times * holding.memory,
+        storage=held.storage + times * holding.storage,
+        pods=held.pods + times * holding.pods,
+        pieces=_counted(held.pieces, holding.pieces, times),
+        numa=_counted(held.numa, holding.numa, times),
+        volumes=_counted(held.volumes, holding.volumes, times),
+    )
+
+
+def _counted(amounts: Map[str, int], more: Amounts, times: int) -> Map[str, int]:
+    for name, amount in more:
+        left = amounts.get(name, 0) + times * amount
+        if left:
+            amounts = amounts.set(name, left)
+        elif name in amounts:
+            amounts = amounts.delete(name)
+    return amounts
+
+
+def _less(declared: Amounts, held: Map[str, int]) -> Amounts:
+    if not held:
+        return declared
+    return tuple((name, amount - held.get(name, 0)) for name, amount in declared)
+
+
+def _less_bytes(
+    declared: tuple[tuple[str, Bytes], ...], held: Map[str, int]
+) -> tuple[tuple[str, Bytes], ...]:
+    if not held:
+        return declared
+    return tuple((name, Bytes(amount - held.get(name, 0))) for name, amount in declared)
+
+
+def _pieces(offer: Offer) -> Amounts:
+    """Of each core that counts; where none is told, of as many whole ones."""
+    if offer.cores:
+        return offer.cores
+    return tuple((str(core), offer.share_base) for core in range(offer.whole))
+
+
+def _more(before: int | None, after: int | None) -> bool:
+    """None is no limit."""
+    return before is not None and (after is None or after > before)
+
+
+def _any_more(before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]) -> bool:
+    was = dict(before)
+    return any(amount > was.get(name, 0) for name, amount in after)
