@@ -6,6 +6,10 @@ queue: deadlines and tombstones are found by looking at everything, and so is wh
 serve somebody who was refused. It shares no code with the reducers or the decisions, divides with
 the literal divisions of ``tests.laws.model`` and ``tests.laws.division_model``, and counts what fits
 on a node plan by plan.
+
+Of the other kinds of decisions it only knows that there are parts which see to them
+(``tests.laws.naive_part``): it shares with them what there is, what time it is and how decisions
+are numbered, tells them what happens, and lets each decide in its turn.
 """
 
 from collections.abc import Callable
@@ -16,13 +20,14 @@ from typing import Any, cast
 
 from ledger.core.division.static_weight import Last, Request
 from ledger.core.lot import Lot
-from ledger.facts import cluster, quota, workload
+from ledger.facts import cluster, disk, quota, workload
 from ledger.facts.control import PolicyChanged
 from ledger.facts.event import Fact
 from ledger.units import ClusterName, Replicas, Weight
 from tests.laws import division_model
 from tests.laws.capacity_model import cpu_plans
 from tests.laws.model import bytewise, division
+from tests.laws.naive_part import Moment, Part, Said
 
 INFINITE = 2**63 - 1
 DAY = 24 * 60 * 60 * 1_000_000
@@ -56,6 +61,8 @@ class Being:
     fact: Any
     at: int
     life: int
+    born: int
+    """The position of the event that began this life."""
     revisions: dict[str, int] = field(default_factory=dict)
     dead: dict[str, int | None] = field(default_factory=dict)
     reclaimed: int | None = None
@@ -105,6 +112,9 @@ class NaiveFleet:
     lives: int = 0
     beings: dict[ObjectKey, Being] = field(default_factory=dict)
     grace_until: dict[str, int] = field(default_factory=dict)
+    node_grace_until: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What policies said, by path; None is the default."""
     hold: bool = False
     grace_ms: int = 0
     inertia: Any = "minimal"
@@ -123,22 +133,27 @@ class NaiveFleet:
     number: int = 0
     effect: str = ""
     ended: list[tuple[str, str, int]] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    """Who sees to the other kinds, in the order of the kinds."""
+    said: list[Said] = field(default_factory=list)
+    """What the parts decided because of the last event."""
 
     def add(self, fact: Fact, *, subject: str, source: str, at: int) -> list[Told]:
-        """One event, and what is decided because of it."""
+        """One event, and which divisions are decided because of it."""
         told: list[Told] = []
-        while self.grace_until and min(self.grace_until.values()) <= at:
-            first = min(self.grace_until.values())
-            name = bytewise([n for n in self.grace_until if self.grace_until[n] == first])[0]
+        self.said = []
+        while (moment := self._next_moment()) is not None and moment.at <= at:
             self._begin()
-            self.now = first
-            told += self._ask(self._due_after(partial(self.grace_until.pop, name)), name)
+            self.now = max(self.now, moment.at)
+            due = self._due_after(partial(self._fire, moment))
+            told += self._ask(due, moment.subject)
+            self._let_parts_decide(moment)
         self._begin()
         self.now = at
         self._forget_the_long_gone()
         self.effect = "applied"
         self.ended = []
-        due = self._due_after(lambda: self._apply(fact, subject, source))
+        due = self._due_after(partial(self._happen, fact, subject, source))
         if (
             isinstance(fact, workload.WorkloadRescheduled)
             and self.effect == "applied"
@@ -146,16 +161,56 @@ class NaiveFleet:
         ):
             due.setdefault(subject, set()).add("fresh" if fact.fresh else "rescheduled")
         told += self._ask(due, None)
+        self._let_parts_decide(None)
         self.position += 1
         return told
 
+    # What the parts share.
+
+    def setting(self, path: str, default: Any) -> Any:
+        """What the policy says."""
+        value = self.settings.get(path)
+        return default if value is None else value
+
+    def next_number(self, subject: str) -> tuple[int, int | None]:
+        """The number of a decision that is made now, and that of the one before it."""
+        number, previous = self.number, self.newest.get(subject)
+        self.newest[subject] = number
+        self.number += 1
+        return number, previous
+
+    def _next_moment(self) -> Moment | None:
+        moments = [Moment(at, "grace", name) for name, at in self.grace_until.items()]
+        moments += [Moment(at, "grace", key) for key, at in self.node_grace_until.items()]
+        for part in self.parts:
+            moments += part.moments()
+        return min(moments, default=None)
+
+    def _fire(self, moment: Moment) -> None:
+        if moment.kind == "grace":
+            self.grace_until.pop(moment.subject, None)
+            self.node_grace_until.pop(moment.subject, None)
+        for part in self.parts:
+            part.fired(moment)
+        for part in self.parts:
+            part.folded()
+
+    def _let_parts_decide(self, moment: Moment | None) -> None:
+        if not self.hold:
+            for part in self.parts:
+                self.said += part.decide(moment)
+            for part in self.parts:
+                part.settled()
+
     # What there is.
 
-    def _fact(self, noun: str, subject: str) -> Any:
+    def fact(self, noun: str, subject: str) -> Any:
+        """What an object in force says of itself."""
         being = self.beings.get((noun, subject))
         return None if being is None else being.fact
 
-    def _all(self, noun: str) -> dict[str, Any]:
+    def all(self, noun: str) -> dict[str, Any]:
+        """What all objects of a noun say of themselves."""
         return {
             subject: being.fact
             for (of, subject), being in self.beings.items()
@@ -163,14 +218,14 @@ class NaiveFleet:
         }
 
     def _wish(self, subject: str) -> workload.DivisionSpec | None:
-        fact = self._fact("workload", subject)
+        fact = self.fact("workload", subject)
         if fact is None or (fact.kind == "Job" and fact.queue is not None):
             return None
         return cast("workload.DivisionSpec | None", fact.division)
 
     def _candidates(self, spec: workload.DivisionSpec) -> list[str]:
         chosen = []
-        for name, fact in self._all("cluster").items():
+        for name, fact in self.all("cluster").items():
             if not fact.ready and name not in self.grace_until:
                 continue
             if spec.clusters:
@@ -186,13 +241,13 @@ class NaiveFleet:
     def _due_after(self, change: Callable[[], object]) -> dict[str, set[str]]:
         """Make a change; whom it asks, by comparing everything before with everything after."""
         before = self._questions()
-        requests = {key: fact.request for key, fact in self._all("workload").items()}
+        requests = {key: fact.request for key, fact in self.all("workload").items()}
         ground, claims, ways = self._ground(), self._claims(), (self.inertia, self.kappa)
         change()
         after = self._questions()
         due: dict[str, set[str]] = {}
         for subject in self.refused:
-            if subject in after and requests[subject] != self._fact("workload", subject).request:
+            if subject in after and requests[subject] != self.fact("workload", subject).request:
                 due[subject] = {"edited"}
         for subject, (*edited, candidates) in after.items():
             was = before.get(subject)
@@ -224,7 +279,7 @@ class NaiveFleet:
     def _ground(self) -> dict[str, Any]:
         """What a cluster says of itself, and what those of its nodes that take new work say."""
         ground: dict[str, Any] = {}
-        for name, fact in self._all("cluster").items():
+        for name, fact in self.all("cluster").items():
             nodes = {
                 node.name: (node.labels, node.cores, node.cpu, node.memory, node.pods)
                 for node in self._nodes(name)
@@ -236,7 +291,7 @@ class NaiveFleet:
     def _nodes(self, name: str) -> list[Any]:
         return [
             node
-            for key, node in self._all("node").items()
+            for key, node in self.all("node").items()
             if node.cluster == name
             and node.ready
             and node.schedulable
@@ -248,7 +303,7 @@ class NaiveFleet:
         claims: dict[str, list[int]] = {}
         for subject, last in self.last.items():
             if last.in_force:
-                each = self._fact("workload", subject).request
+                each = self.fact("workload", subject).request
                 cpu = each.cpu if each.cpu_bind else 0
                 for name, count in last.allocation.items():
                     held = claims.setdefault(name, [0, 0, 0, 0])
@@ -281,7 +336,7 @@ class NaiveFleet:
     def _available(self, name: str, each: workload.Request) -> int:
         """How many more fit on a cluster: on its nodes one by one, and beside what is promised."""
         nodes = self._nodes(name)
-        if not self._fact("cluster", name).ready or not nodes:
+        if not self.fact("cluster", name).ready or not nodes:
             return 0
         together = sum(self._fits(node, each) for node in nodes)
         cpu, memory, storage, pods = self._claims().get(name, [0, 0, 0, 0])
@@ -325,7 +380,7 @@ class NaiveFleet:
     def _questions(self) -> dict[str, list[Any]]:
         """Life, wish, replicas and candidates of everybody who wants to be divided."""
         questions: dict[str, list[Any]] = {}
-        for subject, fact in self._all("workload").items():
+        for subject, fact in self.all("workload").items():
             spec = self._wish(subject)
             if spec is not None:
                 life = self.beings["workload", subject].life
@@ -345,6 +400,14 @@ class NaiveFleet:
 
     # What happens.
 
+    def _happen(self, fact: Fact, subject: str, source: str) -> None:
+        self._apply(fact, subject, source)
+        if self.effect == "applied":
+            for part in self.parts:
+                part.heard(fact, subject)
+        for part in self.parts:
+            part.folded()
+
     def _apply(self, fact: Fact, subject: str, source: str) -> None:
         match fact:
             case cluster.ClusterUpserted():
@@ -363,13 +426,16 @@ class NaiveFleet:
                 if self.effect == "applied":
                     self.grace_until.pop(subject, None)
                     for noun in ("node", "disk"):
-                        for key, there in self._all(noun).items():
+                        for key, there in self.all(noun).items():
                             if there.cluster == subject:
                                 self._bury(noun, key)
+                                self.node_grace_until.pop(key, None)
             case cluster.NodeUpserted():
-                self._upsert("node", subject, fact, source)
+                self._node_upserted(fact, subject, source)
             case cluster.NodeRemoved():
                 self._remove("node", subject, fact.uid, fact.revision, source)
+                if self.effect == "applied":
+                    self._without_node(subject)
             case cluster.NodeReclaiming():
                 node = self.beings.get(("node", subject))
                 if node is None or node.fact is None:
@@ -379,11 +445,13 @@ class NaiveFleet:
             case cluster.InventoryListed():
                 gone = [
                     key
-                    for key, there in self._all(fact.noun).items()
+                    for key, there in self.all(fact.noun).items()
                     if there.cluster == fact.cluster and key not in fact.keys
                 ]
                 for key in gone:
                     self._bury(fact.noun, key)
+                    if fact.noun == "node":
+                        self._without_node(key)
                 self.effect = "applied" if gone else "no_effect"
             case workload.WorkloadUpserted():
                 was = self.beings.get(("workload", subject))
@@ -396,19 +464,35 @@ class NaiveFleet:
                 if self.effect == "applied":
                     self._forget_results(subject)
             case workload.WorkloadRescheduled():
-                being = self.beings.get(("workload", subject))
-                if being is None:
-                    self.effect = "no_effect"
-                elif fact.uid in being.dead:
-                    self.effect = "stale"
-                elif being.fact is None or fact.uid not in {None, being.uid}:
+                self._name("workload", subject, fact.uid)
+            case workload.JobFinished():
+                self._name("workload", subject, fact.uid)
+                job = self.fact("workload", subject)
+                if self.effect == "applied" and (
+                    job.kind != "Job" or (fact.task is not None and fact.task >= job.replicas)
+                ):
                     self.effect = "no_effect"
             case quota.QueueUpserted():
                 self._upsert("queue", subject, fact, source)
             case quota.QueueRemoved():
                 self._remove("queue", subject, fact.uid, fact.revision, source)
+            case quota.QuotaUpserted():
+                self._upsert("quota", subject, fact, source)
+            case quota.QuotaRemoved():
+                self._remove("quota", subject, fact.uid, fact.revision, source)
+            case disk.DiskUpserted():
+                self._upsert("disk", subject, fact, source)
+            case disk.DiskRemoved():
+                self._remove("disk", subject, fact.uid, fact.revision, source)
+            case disk.VolumeUpserted():
+                self._upsert("volume", subject, fact, source)
+            case disk.VolumeRemoved():
+                self._remove("volume", subject, fact.uid, fact.revision, source)
+            case disk.ReplicaFailed() | disk.ReplicaRecovered():
+                self._name("volume", fact.volume, None)
             case PolicyChanged():
                 for path, value in fact.change:
+                    self.settings[path] = value
                     if path == "hold":
                         self.hold = bool(value)
                     elif path == "grace.cluster_ms":
@@ -422,11 +506,40 @@ class NaiveFleet:
             case _:
                 pass
 
+    def _node_upserted(self, fact: cluster.NodeUpserted, key: str, source: str) -> None:
+        being = self.beings.get(("node", key))
+        was = None if being is None or being.fact is None else (being.life, being.fact.ready)
+        self._upsert("node", key, fact, source)
+        if self.effect != "applied":
+            return
+        same = was is not None and self.beings["node", key].life == was[0]
+        if fact.ready or not same:
+            self.node_grace_until.pop(key, None)
+        grace = self.setting("grace.node_ms", 0)
+        if not fact.ready and same and was is not None and was[1] and grace:
+            self.node_grace_until[key] = self.now + grace * 1000
+
+    def _without_node(self, key: str) -> None:
+        self.node_grace_until.pop(key, None)
+        for disk_key, there in self.all("disk").items():
+            if f"{there.cluster}/{there.node}" == key:
+                self._bury("disk", disk_key)
+
+    def _name(self, noun: str, subject: str, uid: str | None) -> None:
+        """An event that only names an object does something if it means the life in force."""
+        being = self.beings.get((noun, subject))
+        if being is None:
+            self.effect = "no_effect"
+        elif uid in being.dead:
+            self.effect = "stale"
+        elif being.fact is None or uid not in {None, being.uid}:
+            self.effect = "no_effect"
+
     def _upsert(self, noun: str, subject: str, fact: Any, source: str) -> None:
         being = self.beings.get((noun, subject))
         if being is None:
             self.lives += 1
-            being = Being(fact.uid, fact, self.now, self.lives)
+            being = Being(fact.uid, fact, self.now, self.lives, self.position)
             self.beings[noun, subject] = being
         elif fact.uid in being.dead:
             self.effect = "stale"
@@ -435,12 +548,14 @@ class NaiveFleet:
             being.dead[being.uid] = None if being.fact is not None else being.at + DAY
             self.lives += 1
             being.uid, being.life, being.revisions = fact.uid, self.lives, {}
+            being.born = self.position
         elif self._too_old(being, source, fact.revision):
             self.effect = "stale"
             return
         elif being.fact is None:
             self.lives += 1
             being.life = self.lives
+            being.born = self.position
         being.fact = fact
         being.at = self.now
         if fact.revision is not None:
@@ -538,7 +653,7 @@ class NaiveFleet:
     def _decide(
         self, subject: str, causes: set[str], grace_of: str | None, *, again: bool
     ) -> Told | None:
-        fact = self._fact("workload", subject)
+        fact = self.fact("workload", subject)
         spec = self._wish(subject)
         assert spec is not None
         names = [ClusterName(name) for name in self._candidates(spec)]
@@ -692,8 +807,8 @@ class NaiveFleet:
             spread = spec.spread_regions
             part = -(-fact.replicas // max(1, spread.least))
             regions = {}
-            for region in {self._fact("cluster", name).region for name in names} - {""}:
-                inside = [one for one in row if self._fact("cluster", one[3]).region == region]
+            for region in {self.fact("cluster", name).region for name in names} - {""}:
+                inside = [one for one in row if self.fact("cluster", one[3]).region == region]
                 mean = sum(one[1] for one in inside) // len(inside)
                 fits = sum(one[2] for one in inside)
                 regions[region] = (min(part, fits) * 1000 + mean, inside)
