@@ -1,0 +1,201 @@
+"""A World as bytes and back: equal Worlds have equal bytes, wherever they were folded.
+
+A snapshot is lines of JSON. The first says by which layout the others are to be read; then come the
+parts of the World in the order of their declaration, a map in as many lines as it takes, with an
+empty one behind it. How values are spelled is derived from their types (``ledger.reducers.spelling``),
+so a field that is added to the World is in its snapshot without anybody having to think of it.
+
+A layout is two things: ``LAYOUT``, raised by whoever changes what a part means without changing its
+type, and the fingerprint of all types. A snapshot of another layout is not read. Nothing of what
+was decided is lost with it: it only saves the time to fold the log again.
+
+Whoever has read a snapshot has read that World if the digest is the one it was written with. Where
+it is kept and what else it must agree with is told in ``ledger.engine.snapshots``.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, get_origin, get_type_hints
+
+from immutables import Map, MapMutation
+
+from ledger.reducers.spelling import Entries, Shape, Types, json_text
+from ledger.reducers.world import World
+
+LAYOUT: Final = 1
+"""Raised when a part of the World gets another meaning and keeps its type."""
+
+_ENTRIES: Final = 256
+"""Entries of a map in a line: as many as make calling for each line cheap, few enough that a line
+is spelled or read in a few milliseconds."""
+
+_END: Final = b"[]\n"
+
+
+class UnreadableSnapshot(ValueError):
+    """What was read is no snapshot of this layout, or not the whole of one."""
+
+
+class _Part(NamedTuple):
+    """A part of the World with lines of its own."""
+
+    path: str
+    type_: Any
+    is_map: bool
+
+
+def _parts(class_: Any, path: str = "") -> Iterator[_Part]:
+    """The maps that are reached from the World by names alone, and what lies beside them."""
+    hints = get_type_hints(class_)
+    for field in fields(class_):
+        type_ = hints[field.name]
+        here = f"{path}{field.name}"
+        if is_dataclass(type_) and any(part.is_map for part in _parts(type_)):
+            yield from _parts(type_, f"{here}.")
+        else:
+            yield _Part(here, type_, get_origin(type_) is Map)
+
+
+class _Spelled(NamedTuple):
+    """How a part is written and read."""
+
+    path: str
+    how: Shape | Entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How all parts are, and the line that says so."""
+
+    parts: tuple[_Spelled, ...]
+    fingerprint: str
+
+    @property
+    def heading(self) -> bytes:
+        return _line(["ledger world", LAYOUT, self.fingerprint])
+
+
+def _layout() -> _Layout:
+    types = Types()
+    parts = []
+    told = []
+    for path, type_, is_map in _parts(World):
+        shape = types.shape(type_, at=path)
+        parts.append(_Spelled(path, types.entries(type_, at=path) if is_map else shape))
+        told.append(f"{path}: {shape.told}")
+    described = "\n".join([*told, types.description])
+    return _Layout(tuple(parts), sha256(described.encode()).hexdigest())
+
+
+@cache
+def _own_layout() -> _Layout:
+    """For everything but reading: what reads keeps what it has read."""
+    return _layout()
+
+
+def fingerprint() -> str:
+    """Of all types that a World is made of, in hex."""
+    return _own_layout().fingerprint
+
+
+def spell(world: World) -> Iterator[bytes]:
+    """The lines of a World, one by one; each takes a few milliseconds at most.
+
+    But for the largest maps: sorting their keys comes before their first line.
+    """
+    layout = _own_layout()
+    yield layout.heading
+    for path, how in layout.parts:
+        value = attrgetter(path)(world)
+        if isinstance(how, Shape):
+            yield _line(value if how.spell is None else how.spell(value))
+            continue
+        entries: list[Any] = []
+        for entry in how.spell(value):
+            entries.append(entry)
+            if len(entries) == _ENTRIES:
+                yield _line(entries)
+                entries = []
+        if entries:
+            yield _line(entries)
+        yield _END
+
+
+def digest(world: World) -> str:
+    """Of a World's bytes, in hex: equal for equal Worlds of one layout, and for no others."""
+    whole = sha256()
+    for line in spell(world):
+        whole.update(line)
+    return whole.hexdigest()
+
+
+class Reading:
+    """A World that is read line by line; what does not fit raises UnreadableSnapshot."""
+
+    def __init__(self) -> None:
+        self._layout = _layout()
+        self._read: dict[str, Any] = {}
+        self._part = -1
+        """Which part the next line belongs to; -1 is the heading."""
+        self._map: MapMutation[Any, Any] = Map().mutate()
+        self._digest = sha256()
+
+    def take(self, line: bytes) -> None:
+        """One more line, its end included."""
+        self._digest.update(line)
+        if self._part < 0:
+            if line != self._layout.heading:
+                raise UnreadableSnapshot(f"it begins with {line[:100]!r}")
+            self._part = 0
+            return
+        if self._part == len(self._layout.parts):
+            raise UnreadableSnapshot("it goes on behind its end")
+        path, how = self._layout.parts[self._part]
+        try:
+            plain = json.loads(line)
+            if isinstance(how, Shape):
+                self._ended(path, plain if how.read is None else how.read(plain))
+            elif plain:
+                self._map.update(how.read(plain))
+            else:
+                self._ended(path, self._map.finish())
+                self._map = Map().mutate()
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise UnreadableSnapshot(f"{path}: {type(error).__name__}: {error}") from error
+
+    @property
+    def digest(self) -> str:
+        """Of what was taken so far, in hex."""
+        return self._digest.hexdigest()
+
+    def world(self) -> World:
+        """The World, once every line was taken."""
+        if self._part < len(self._layout.parts):
+            raise UnreadableSnapshot("it ends too early")
+        world = _made(World, self._read, "")
+        assert isinstance(world, World)
+        return world
+
+    def _ended(self, path: str, value: Any) -> None:
+        self._read[path] = value
+        self._part += 1
+
+
+def _made(class_: Any, read: dict[str, Any], path: str) -> Any:
+    hints = get_type_hints(class_)
+    return class_(
+        **{
+            name: read[f"{path}{name}"]
+            if f"{path}{name}" in read
+            else _made(hints[name], read, f"{path}{name}.")
+            for name in (field.name for field in fields(class_))
+        }
+    )
+
+
+def _line(plain: Any) -> bytes:
+    return json_text(plain).encode() + b"\n"
