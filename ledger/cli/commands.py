@@ -13,6 +13,7 @@ from ledger.cli import (
     kafka,
     operating,
     quarantine,
+    simulating,
     sql,
     standing,
     watching,
@@ -61,6 +62,7 @@ app.command("ingest", rich_help_panel=STREAM)(intake.ingest)
 app.command("consume", rich_help_panel=STREAM)(kafka.consume)
 app.command("decide", rich_help_panel=STREAM)(deciding.decide)
 app.command("publish", rich_help_panel=STREAM)(kafka.publish)
+app.command("simulate", rich_help_panel=STREAM)(simulating.simulate)
 app.command("watch", rich_help_panel=ASK)(watching.watch)
 app.command("sql", rich_help_panel=ASK)(sql.sql)
 app.command("verify", rich_help_panel=ASK)(audit.verify)

@@ -22,7 +22,7 @@ from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
 from ledger.cli.run import run_until_asked
 from ledger.cli.simulator.history import Simulation
-from ledger.cli.simulator.life import Mix
+from ledger.cli.simulator.sizes import Mix
 from ledger.engine import decider
 from ledger.engine.decider import Progress
 from ledger.facts.decision import Decision

@@ -249,6 +249,16 @@ def test_the_demo_replays_the_same(ledger: Command) -> None:
 def test_every_command_teaches(ledger: Command) -> None:
     helped = ledger("--help").stdout
 
-    for command in ("demo", "ingest", "decide", "replay", "verify", "sql", "quarantine", "bench"):
+    for command in (
+        "demo",
+        "simulate",
+        "ingest",
+        "decide",
+        "replay",
+        "verify",
+        "sql",
+        "quarantine",
+        "bench",
+    ):
         assert command in helped
         assert ledger(command, "--help").stdout.strip()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Sizes
 from tests.postgres import Postgres
 
 HISTORY = 1200
@@ -28,7 +29,8 @@ BATCHES = (1, 7, 1000)
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("history") / "events.jsonl"
-    events = Simulation(7, fleet="demo", clusters=5, nodes=2, workloads=25).events(HISTORY)
+    sizes = Sizes(clusters=5, nodes=2, workloads=25)
+    events = Simulation(7, fleet="demo", sizes=sizes).events(HISTORY)
     file.write_bytes(b"".join(line + b"\n" for line in events))
     return file
 

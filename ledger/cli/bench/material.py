@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Sizes
 
 SEED: Final = 20_260_105
 FLEET: Final = "bench"
@@ -21,7 +22,7 @@ _ID_LENGTH: Final = 36
 
 def simulation(fleet: str) -> Simulation:
     """A fleet of ordinary size: six clusters of ten nodes, two hundred workloads."""
-    return Simulation(SEED, fleet=fleet, clusters=6, nodes=10, workloads=200)
+    return Simulation(SEED, fleet=fleet, sizes=Sizes(clusters=6, nodes=10, workloads=200))
 
 
 def lines(count: int, *, fleet: str = FLEET) -> list[bytes]:

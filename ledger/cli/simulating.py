@@ -1,0 +1,295 @@
+"""``ledger simulate``: the history of an invented fleet, to a file, to Kafka, or into the log."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, BinaryIO, Final
+
+import typer
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.intake import ClockOption
+from ledger.cli.run import run_until_asked
+from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Mix, Shares, Sizes
+from ledger.cli.simulator.spelling import Sent
+from ledger.errors import SetupProblem
+from ledger.log import lines
+from ledger.log.database import connect
+from ledger.log.fleets import Clock
+
+_AT_ONCE: Final = 1000
+"""Events that are handed on together where nobody asked for a rate."""
+_PARTS_A_SECOND: Final = 50
+"""How finely a rate is kept."""
+
+_SIZE = "How large the fleet is"
+_MADE_OF = "What it is made of"
+_LIVELY = "What happens in it"
+
+Hand = Callable[[list[Sent]], Awaitable[None]]
+"""Hands events on to where they go."""
+
+
+def simulate(
+    file: Annotated[
+        str, typer.Argument(help="Where the lines go; - is standard output.", show_default=True)
+    ] = "-",
+    kafka: Annotated[
+        bool,
+        typer.Option("--kafka", help="To the topics of LEDGER_KAFKA_BOOTSTRAP instead of a file."),
+    ] = False,
+    log: Annotated[
+        bool, typer.Option("--log", help="Into the log itself instead of a file.")
+    ] = False,
+    events: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many events; default: those that raise the fleet, and 3000 more."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed tells the same history.")] = 1,
+    fleet: Annotated[str, typer.Option(help="Whose history it is.")] = "demo",
+    rate: Annotated[int, typer.Option(min=0, help="Events a second; 0 is as fast as it goes.")] = 0,
+    clusters: Annotated[
+        int, typer.Option(min=1, help="Clusters.", rich_help_panel=_SIZE)
+    ] = Sizes().clusters,
+    nodes: Annotated[
+        int, typer.Option(min=1, help="Nodes in each cluster.", rich_help_panel=_SIZE)
+    ] = Sizes().nodes,
+    workloads: Annotated[
+        int, typer.Option(min=1, help="Workloads, jobs among them.", rich_help_panel=_SIZE)
+    ] = Sizes().workloads,
+    namespaces: Annotated[
+        int, typer.Option(min=1, help="Namespaces.", rich_help_panel=_SIZE)
+    ] = Sizes().namespaces,
+    queues: Annotated[int, typer.Option(min=1, help="Queues.", rich_help_panel=_SIZE)] = (
+        Sizes().queues
+    ),
+    disks: Annotated[
+        int, typer.Option(min=0, help="Disks in each node.", rich_help_panel=_SIZE)
+    ] = Sizes().disks,
+    volumes: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Volumes; default: one for each stateful set.", rich_help_panel=_SIZE
+        ),
+    ] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Replicas of all workloads together; default: what takes half of the memory.",
+            rich_help_panel=_SIZE,
+        ),
+    ] = None,
+    spot: Annotated[
+        int,
+        typer.Option(min=0, max=100, help="Percent of the nodes.", rich_help_panel=_MADE_OF),
+    ] = Shares().spot,
+    pieces: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent of the nodes: those that tell their cores by pieces.",
+            rich_help_panel=_MADE_OF,
+        ),
+    ] = Shares().pieces,
+    batch: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent of the workloads: jobs in queues.",
+            rich_help_panel=_MADE_OF,
+        ),
+    ] = Shares().batch,
+    stateful: Annotated[
+        int,
+        typer.Option(
+            min=0, max=100, help="Percent of the other workloads.", rich_help_panel=_MADE_OF
+        ),
+    ] = Shares().stateful,
+    placed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Percent of the other workloads: those that the ledger places on nodes.",
+            rich_help_panel=_MADE_OF,
+        ),
+    ] = Shares().placed,
+    reports: Annotated[
+        int,
+        typer.Option(min=0, help="Of a thousand: what asks for nothing.", rich_help_panel=_LIVELY),
+    ] = Mix().reports,
+    changes: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Of a thousand: upserts that may raise a question.", rich_help_panel=_LIVELY
+        ),
+    ] = Mix().changes,
+    decisions: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Of a thousand: what asks for an answer.", rich_help_panel=_LIVELY
+        ),
+    ] = Mix().decisions,
+    late: Annotated[
+        int,
+        typer.Option(
+            min=0, max=1000, help="Of a thousand: what arrives late.", rich_help_panel=_LIVELY
+        ),
+    ] = Mix().late,
+    trouble: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="Beside a thousand: messages that are repeated or wrong.",
+            rich_help_panel=_LIVELY,
+        ),
+    ] = Mix().trouble,
+    clock: ClockOption = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Invent a fleet and tell what happens to it, as its agents would.
+
+    The history begins with a cold start: a hold on decisions, everything there is, the end of the
+    hold. Then the fleet lives: autoscaling by the hour of its day, rollouts, jobs, failing disks,
+    nodes and clusters that come and go. The same seed and sizes tell the same history, byte for
+    byte, wherever it goes:
+
+    - `ledger simulate history.jsonl`, then `ledger ingest history.jsonl --clock event`
+    - `ledger simulate --log --events 20000`, then `ledger decide --until-idle`
+    - `ledger simulate --kafka --rate 200 --fleet north`, with `ledger consume` on the other side
+    - `ledger simulate --clusters 20 --nodes 100 --workloads 5000 --events 200000 large.jsonl`
+
+    What was sent is counted by type on standard error, or with `--json` on standard output, unless
+    the events themselves go there.
+    """
+    if kafka + log + (file != "-") > 1:
+        raise typer.BadParameter("a file, --kafka or --log: one of them", param_hint="FILE")
+    if reports + changes + decisions == 0:
+        raise typer.BadParameter("nothing would ever happen", param_hint="--reports")
+    if replicas is not None and replicas < workloads:
+        raise typer.BadParameter("each workload has one at least", param_hint="--replicas")
+    simulation = Simulation(
+        seed,
+        fleet=fleet,
+        sizes=Sizes(
+            clusters=clusters,
+            nodes=nodes,
+            workloads=workloads,
+            namespaces=namespaces,
+            queues=queues,
+            disks=disks,
+            volumes=volumes,
+            replicas=replicas,
+        ),
+        shares=Shares(spot=spot, pieces=pieces, batch=batch, stateful=stateful, placed=placed),
+        mix=Mix(reports=reports, changes=changes, decisions=decisions, late=late, trouble=trouble),
+    )
+    count = simulation.opening + 3000 if events is None else events
+    told: Counter[str] = Counter()
+
+    async def main(stop: asyncio.Event) -> None:
+        if kafka:
+            way = _to_kafka()
+        elif log:
+            way = _to_log(await locate(database_url, data), clock)
+        else:
+            way = _to_file(file)
+        async with way as hand:
+            await _handed_on(simulation, count, rate, hand, told, stop)
+
+    run_until_asked(main)
+    _say(told, events_on_stdout=file == "-" and not (kafka or log), as_json=as_json)
+
+
+async def _handed_on(
+    simulation: Simulation,
+    count: int,
+    rate: int,
+    hand: Hand,
+    told: Counter[str],
+    stop: asyncio.Event,
+) -> None:
+    """Hand on so many events, at the rate that was asked for, and count them by topic."""
+    history = simulation.messages(count)
+    at_once = max(1, rate // _PARTS_A_SECOND) if rate else _AT_ONCE
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    sent = 0
+    while (batch := list(islice(history, at_once))) and not stop.is_set():
+        await hand(batch)
+        told.update(message.topic for message in batch)
+        sent += len(batch)
+        await asyncio.sleep(max(0.0, began + sent / rate - clock()) if rate else 0)
+
+
+@asynccontextmanager
+async def _to_file(name: str) -> AsyncIterator[Hand]:
+    def write(out: BinaryIO) -> Hand:
+        async def hand(batch: list[Sent]) -> None:
+            out.writelines(message.value + b"\n" for message in batch)
+            out.flush()
+
+        return hand
+
+    if name == "-":
+        yield write(sys.stdout.buffer)
+        return
+    try:
+        file = Path(name).open("wb")  # noqa: ASYNC230, SIM115 - nothing else runs; closed below
+    except OSError as error:
+        raise SetupProblem(f"{name}: {error.strerror}") from error
+    with file:
+        yield write(file)
+
+
+@asynccontextmanager
+async def _to_log(url: str, clock: Clock | None) -> AsyncIterator[Hand]:
+    connection = await connect(url, "ledger_writer")
+    taken = 0
+
+    async def hand(batch: list[Sent]) -> None:
+        nonlocal taken
+        values = [message.value for message in batch]
+        await lines.ingest(connection, values, clock=clock, first_line=taken + 1)
+        taken += len(batch)
+
+    try:
+        yield hand
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def _to_kafka() -> AsyncIterator[Hand]:
+    from consumers.settings import Settings
+    from consumers.telling import telling
+
+    async with telling(Settings()) as tell:
+
+        async def hand(batch: list[Sent]) -> None:
+            await tell([(message.topic, message.key, message.value) for message in batch])
+
+        yield hand
+
+
+def _say(told: Counter[str], *, events_on_stdout: bool, as_json: bool) -> None:
+    counts = {"events": told.total(), "by_topic": dict(sorted(told.items()))}
+    if as_json:
+        typer.echo(json.dumps(counts), err=events_on_stdout)
+        return
+    for topic, count in sorted(told.items()):
+        aside.print(f"{count:>12,} {topic}")
