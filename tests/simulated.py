@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Sizes
 from ledger.events.codec import CONTRACT_REVISION, Accepted, accept_line, decode
 from ledger.facts.event import Event
 from ledger.facts.genesis import born
@@ -16,7 +17,7 @@ FLEET = FleetName("demo")
 def events(seed: int, count: int) -> Iterator[Event]:
     """So many events of a small fleet, each recorded at its own time."""
     before = 0
-    simulation = Simulation(seed, fleet=FLEET, clusters=5, nodes=3, workloads=25)
+    simulation = Simulation(seed, fleet=FLEET, sizes=Sizes(clusters=5, nodes=3, workloads=25))
     for position, line in enumerate(simulation.events(count)):
         accepted = accept_line(line, families=FAMILIES)
         assert isinstance(accepted, Accepted), accepted
