@@ -5,7 +5,8 @@ workload's candidates are worked out from all clusters, and whoever's differ is 
 queue: deadlines and tombstones are found by looking at everything, and so is whatever grew and may
 serve somebody who was refused. It shares no code with the reducers or the decisions, divides with
 the literal divisions of ``tests.laws.model`` and ``tests.laws.division_model``, and counts what fits
-on a node plan by plan.
+on a node plan by plan (``tests.laws.naive_book``). Room that later kinds set free is seen at the
+next event: no division is asked again after them in theirs.
 
 Of the other kinds of decisions it only knows that there are parts which see to them
 (``tests.laws.naive_part``): it shares with them what there is, what time it is and how decisions
@@ -13,8 +14,7 @@ are numbered, tells them what happens, and lets each decide in its turn.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -25,11 +25,17 @@ from ledger.facts.control import PolicyChanged
 from ledger.facts.event import Fact
 from ledger.units import ClusterName, Replicas, Weight
 from tests.laws import division_model
-from tests.laws.capacity_model import cpu_plans
 from tests.laws.model import bytewise, division
+from tests.laws.naive_book import (
+    INFINITE,
+    Free,
+    NaiveBook,
+    in_storage,
+    on_devices,
+    plans,
+)
 from tests.laws.naive_part import Moment, Part, Said
 
-INFINITE = 2**63 - 1
 DAY = 24 * 60 * 60 * 1_000_000
 
 ObjectKey = tuple[str, str]
@@ -137,6 +143,11 @@ class NaiveFleet:
     """Who sees to the other kinds, in the order of the kinds."""
     said: list[Said] = field(default_factory=list)
     """What the parts decided because of the last event."""
+    book: NaiveBook = field(init=False)
+    room_seen: dict[str, dict[tuple[str, object], int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.book = NaiveBook(self)
 
     def add(self, fact: Fact, *, subject: str, source: str, at: int) -> list[Told]:
         """One event, and which divisions are decided because of it."""
@@ -217,6 +228,14 @@ class NaiveFleet:
             if of == noun and being.fact is not None
         }
 
+    def life(self, noun: str, subject: str) -> int:
+        """Which life of an object is in force; no two objects ever share one."""
+        return self.beings[noun, subject].life
+
+    def is_reclaimed(self, node: str) -> bool:
+        """Whether a node is about to be taken away."""
+        return self.beings["node", node].reclaimed == self.life("node", node)
+
     def _wish(self, subject: str) -> workload.DivisionSpec | None:
         fact = self.fact("workload", subject)
         if fact is None or (fact.kind == "Job" and fact.queue is not None):
@@ -242,7 +261,7 @@ class NaiveFleet:
         """Make a change; whom it asks, by comparing everything before with everything after."""
         before = self._questions()
         requests = {key: fact.request for key, fact in self.all("workload").items()}
-        ground, claims, ways = self._ground(), self._claims(), (self.inertia, self.kappa)
+        ground, ways = self._ground(), (self.inertia, self.kappa)
         change()
         after = self._questions()
         due: dict[str, set[str]] = {}
@@ -260,7 +279,7 @@ class NaiveFleet:
                 self._end(subject)
         now = self._ground()
         self._grew({name for name in now if ground.get(name) != now[name]})
-        self._grew(self._released(claims))
+        self._look_for_room()
         if ways != (self.inertia, self.kappa):
             self._mark(list(self.refused), "policy")
         return due
@@ -281,43 +300,69 @@ class NaiveFleet:
         ground: dict[str, Any] = {}
         for name, fact in self.all("cluster").items():
             nodes = {
-                node.name: (node.labels, node.cores, node.cpu, node.memory, node.pods)
-                for node in self._nodes(name)
+                node.name: replace(node, uid=None, revision=None, region="", zone="")
+                for node in self.nodes(name)
             }
             until = self.grace_until.get(name)
             ground[name] = [fact.ready, fact.region, fact.labels, until or fact.ready, nodes]
         return ground
 
-    def _nodes(self, name: str) -> list[Any]:
+    def nodes(self, name: str) -> list[Any]:
+        """The nodes of a cluster that take new work."""
         return [
             node
             for key, node in self.all("node").items()
             if node.cluster == name
             and node.ready
             and node.schedulable
-            and self.beings["node", key].reclaimed != self.beings["node", key].life
+            and not self.is_reclaimed(key)
         ]
 
+    def shares(self, subject: str) -> dict[str, int]:
+        """How many of a workload each cluster is to hold: as divided last, or where it says."""
+        fact = self.fact("workload", subject)
+        if fact is None or (fact.kind == "Job" and fact.queue is not None):
+            return {}
+        if fact.division is None:
+            return {fact.cluster: fact.replicas} if fact.cluster and fact.replicas else {}
+        last = self.last.get(subject)
+        return dict(last.allocation) if last is not None and last.in_force else {}
+
     def _claims(self) -> dict[str, list[int]]:
-        """Bound cpu, memory, storage and pods of all that is in force, by cluster."""
+        """Bound cpu, memory, storage, pods and devices of all shares not on nodes, by cluster."""
         claims: dict[str, list[int]] = {}
-        for subject, last in self.last.items():
-            if last.in_force:
-                each = self.fact("workload", subject).request
-                cpu = each.cpu if each.cpu_bind else 0
-                for name, count in last.allocation.items():
-                    held = claims.setdefault(name, [0, 0, 0, 0])
-                    for place, amount in enumerate((cpu, each.memory, each.storage, 1)):
-                        held[place] += amount * count
+        for subject, fact in self.all("workload").items():
+            each = fact.request
+            one = (each.cpu if each.cpu_bind else 0, each.memory, in_storage(each), 1)
+            for name, share in self.shares(subject).items():
+                count = share - self.book.count_of(subject, name)
+                held = claims.setdefault(name, [0, 0, 0, 0, 0])
+                for place, amount in enumerate((*one, on_devices(each))):
+                    held[place] += amount * max(0, count)
         return claims
 
-    def _released(self, before: dict[str, list[int]]) -> set[str]:
-        now = self._claims()
-        return {
-            name
-            for name in before
-            if any(was > is_ for was, is_ in zip(before[name], now.get(name, [0] * 4), strict=True))
-        }
+    def _room(self) -> dict[str, dict[tuple[str, object], int]]:
+        """All that is free on each cluster's nodes, and what is promised of it, as a debt."""
+        room: dict[str, dict[tuple[str, object], int]] = {}
+        for key, node in self.all("node").items():
+            for amount, left in self.book.free(key).amounts().items():
+                room.setdefault(node.cluster, {})[key, amount] = left
+        for name, claims in self._claims().items():
+            for place, claimed in enumerate(claims):
+                room.setdefault(name, {})["claims", place] = -claimed
+        return room
+
+    def _look_for_room(self) -> None:
+        """Whoever was refused is told of all that is free and was not when last looked at."""
+        before, self.room_seen = self.room_seen, self._room()
+        freed = set()
+        for name, amounts in before.items():
+            for what, left in amounts.items():
+                # Claims that are gone are none; a node that is gone left nothing.
+                gone = 0 if what[0] == "claims" else left
+                if self.room_seen.get(name, {}).get(what, gone) > left:
+                    freed.add(name)
+        self._grew(freed)
 
     def _grew(self, names: set[str]) -> None:
         concerned = [
@@ -333,49 +378,42 @@ class NaiveFleet:
                 causes, _ = self.marks.get(subject, (set(), 0))
                 self.marks[subject] = (causes | {why}, self.number)
 
-    def _available(self, name: str, each: workload.Request) -> int:
+    def _available(self, name: str, fact: workload.WorkloadUpserted) -> int:
         """How many more fit on a cluster: on its nodes one by one, and beside what is promised."""
-        nodes = self._nodes(name)
+        each, deploy = fact.request, fact.deploy
+        selector = set() if deploy is None else set(deploy.node_selector)
+        nodes = [node for node in self.nodes(name) if selector <= set(node.labels)]
         if not self.fact("cluster", name).ready or not nodes:
             return 0
-        together = sum(self._fits(node, each) for node in nodes)
-        cpu, memory, storage, pods = self._claims().get(name, [0, 0, 0, 0])
-        limits = [together, INFINITE]
+        free = [self.book.free(f"{name}/{node.name}") for node in nodes]
+        max_share = -1 if deploy is None else deploy.max_share
+        fits = [self.fits(one, each, max_share) for one in free]
+        cpu, memory, storage, pods, devices = self._claims().get(name, [0, 0, 0, 0, 0])
+        limits = [sum(fits), INFINITE]
         if each.cpu_bind:
-            milli = [node.cpu or 10 * sum(dict(node.cores).values()) for node in nodes]
-            limits.append((sum(milli) - cpu) // each.cpu)
+            limits.append((sum(max(0, one.milli) for one in free) - cpu) // each.cpu)
         if each.memory:
-            limits.append((sum(node.memory for node in nodes) - memory) // each.memory)
-        if each.storage:
-            limits.append((sum(node.storage for node in nodes) - storage) // each.storage)
-        if all(node.pods is not None for node in nodes):
-            limits.append(sum(node.pods for node in nodes) - pods)
+            limits.append((sum(max(0, one.memory) for one in free) - memory) // each.memory)
+        if in_storage(each):
+            left = sum(max(0, one.storage) for one in free) - storage
+            limits.append(left // in_storage(each))
+        if on_devices(each):
+            left = sum(
+                max(0, size - one.used.get(device, 0))
+                for one in free
+                for device, size in one.devices.items()
+            )
+            limits.append((left - devices) // on_devices(each))
+        if all(one.pods is not None for one in free):
+            limits.append(sum(max(0, one.pods or 0) for one in free) - pods)
         return max(0, min(limits))
 
-    def _fits(self, node: Any, each: workload.Request) -> int:
-        cores = dict(node.cores) or {str(core): 100 for core in range((node.cpu or 0) // 1000)}
-        limits = [INFINITE if node.pods is None else node.pods]
-        if each.storage:
-            limits.append(node.storage // each.storage)
-        if each.cpu_bind:
-            cpu = Fraction(each.cpu, 1000)
-            plans = cpu_plans(
-                cores,
-                node.memory,
-                ({}, {}),
-                cpu=cpu,
-                memory_each=each.memory,
-                base=100,
-                max_share=-1,
-                origin={},
-            )
-            limits += [len(plans), (node.cpu or 10 * sum(cores.values())) // each.cpu]
-        else:
-            if each.cpu > 1000 * len(cores):
-                return 0
-            if each.memory:
-                limits.append(node.memory // each.memory)
-        return min(limits)
+    def fits(self, free: Free, each: workload.Request, max_share: int) -> int:
+        """How many instances fit on a node with so much free."""
+        most, _ = plans(
+            free, each, max_share=max_share, max_deploy=self.setting("placement.max_deploy", 1000)
+        )
+        return most
 
     def _questions(self) -> dict[str, list[Any]]:
         """Life, wish, replicas and candidates of everybody who wants to be divided."""
@@ -472,6 +510,12 @@ class NaiveFleet:
                     job.kind != "Job" or (fact.task is not None and fact.task >= job.replicas)
                 ):
                     self.effect = "no_effect"
+            case workload.PodObserved():
+                self._upsert("pod", subject, fact, source)
+            case workload.PodDeleted():
+                self._remove("pod", subject, fact.uid, fact.revision, source)
+            case workload.ReplicaSetUpserted():
+                self._upsert("replicaset", subject, fact, source)
             case quota.QueueUpserted():
                 self._upsert("queue", subject, fact, source)
             case quota.QueueRemoved():
@@ -619,14 +663,13 @@ class NaiveFleet:
 
         def ask(subject: str, causes: set[str], *, again: bool) -> bool:
             asked[subject] = self.number
-            claims = self._claims()
             answer = self._decide(subject, causes, grace_of, again=again)
             if answer is None:
                 return False
             told.append(answer)
             self.marks.pop(subject, None)
             self.served += again
-            self._grew(self._released(claims))
+            self._look_for_room()
             return answer.branch != "refused"
 
         def ask_again(but: set[str]) -> bool:
@@ -685,7 +728,7 @@ class NaiveFleet:
                 caps={name: cap for name, cap in spec.caps if name in names},
                 capacities=None
                 if self.kappa is None
-                else {name: Replicas(self._available(name, fact.request)) for name in names},
+                else {name: Replicas(self._available(name, fact)) for name in names},
                 kappa=self.kappa,
             )
             remembered = None
@@ -747,7 +790,7 @@ class NaiveFleet:
     ) -> tuple[dict[str, int] | str, str]:
         """Who gets how many by any strategy but static, and by which branch; or why nobody does."""
         fresh = "fresh" in causes
-        room = {name: self._available(name, fact.request) for name in names}
+        room = {name: self._available(name, fact) for name in names}
         if spec.spread_clusters is not None or spec.spread_regions is not None:
             chosen = self._selected(fact, spec, names, room, held, fresh=fresh)
             if isinstance(chosen, str):

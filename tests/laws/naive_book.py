@@ -1,0 +1,272 @@
+"""What the nodes of a naive fleet have free: declared, less all that holds something there.
+
+Nothing is carried along. Each time an amount is asked for, everybody is asked what he holds on the
+node, and every pod is looked at. Amounts are signed here; what a question may count on is never
+below zero. How many instances fit, and what each would be bound to, is worked out plan by plan by
+``tests.laws.capacity_model``.
+
+Where the page says little: the ledger decides a workload's nodes if it has ``deploy``, or is a Job
+with a queue; pods of all others are foreign, and hold their cpu whether bound or not. A pod that
+was given up holds nothing any more. Storage is what a request asks for and the sizes of its volumes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
+from ledger.facts.workload import PodObserved, Request, WorkloadUpserted
+from tests.laws.capacity_model import Binding, Places, cpu_plans, volume_plans
+from tests.laws.model import bytewise
+
+INFINITE = 2**63 - 1
+
+
+class Bound(NamedTuple):
+    """What one instance got: a group of cores with their pieces, and a device for each volume."""
+
+    group: str
+    cores: Binding
+    volumes: Places
+
+
+UNBOUND = Bound("", {}, {})
+
+
+@dataclass(slots=True)
+class Holding:
+    """What somebody holds on a node: an instance, a task, or a pod that nobody decided on."""
+
+    workload: str | None
+    """namespace/name of whom the ledger decided to put there; None for a pod."""
+    milli: int
+    memory: int
+    storage: int
+    bound: Bound = UNBOUND
+
+
+@dataclass(slots=True)
+class Free:
+    """What is free on a node, below zero where it declares less than is held there."""
+
+    base: int
+    milli: int
+    cores: dict[str, int]
+    cores_told: int
+    """How many cores the node declares; ``cores`` also names those that are only held."""
+    memory: int
+    groups: dict[str, str]
+    group_memory: dict[str, int]
+    storage: int
+    devices: dict[str, int]
+    used: dict[str, int]
+    pods: int | None
+    """None is no limit."""
+
+    def amounts(self) -> dict[str, int]:
+        """Every amount by a name of its own."""
+        return {
+            "cpu": self.milli,
+            "memory": self.memory,
+            "storage": self.storage,
+            **({} if self.pods is None else {"pods": self.pods}),
+            **{f"core {core}": pieces for core, pieces in self.cores.items()},
+            **{f"group {group}": left for group, left in self.group_memory.items()},
+            **{
+                f"device {name}": self.devices.get(name, 0) - self.used.get(name, 0)
+                for name in self.devices | self.used
+            },
+        }
+
+
+def in_storage(request: Request) -> int:
+    return request.storage + sum(one.size for one in volume_requests(request.volumes))
+
+
+def on_devices(request: Request) -> int:
+    return sum(one.size for one in volume_requests(request.volumes) if one.kind != "mount")
+
+
+class Holder(Protocol):
+    """Somebody who decides what comes to nodes."""
+
+    def holdings(self, node: str) -> Iterable[Holding]:
+        """What of it is in force on a node."""
+
+    def count_of(self, workload: str, cluster: str) -> int:
+        """How many of a workload's instances are on the nodes of a cluster."""
+
+
+class Fleet(Protocol):
+    """As much of a naive fleet as the book reads."""
+
+    def all(self, noun: str) -> dict[str, Any]: ...
+
+    def fact(self, noun: str, subject: str) -> Any: ...
+
+    def life(self, noun: str, subject: str) -> int: ...
+
+
+@dataclass(slots=True)
+class NaiveBook:
+    """Who holds what where. Of its own it only remembers which pods were given up."""
+
+    fleet: Fleet
+    holders: list[Holder] = field(default_factory=list)
+    given_up: set[tuple[str, int]] = field(default_factory=set)
+    """Pods by subject and life."""
+
+    def free(self, key: str) -> Free:
+        """What is free on a node, which exists."""
+        node = self.fleet.fact("node", key)
+        base = node.share_base
+        cores = dict(node.cores) or {str(core): base for core in range((node.cpu or 0) // 1000)}
+        free = Free(
+            base=base,
+            milli=node.cpu if node.cpu is not None else 1000 * sum(cores.values()) // base,
+            cores=cores,
+            cores_told=len(cores),
+            memory=node.memory,
+            groups=dict(node.numa),
+            group_memory=dict(node.numa_memory),
+            storage=node.storage,
+            devices=dict(node.volumes),
+            used={},
+            pods=node.pods,
+        )
+        for one in self.all_holdings(key):
+            free.milli -= one.milli
+            free.memory -= one.memory
+            free.storage -= one.storage
+            if free.pods is not None:
+                free.pods -= 1
+            for core, pieces in one.bound.cores.items():
+                free.cores[core] = free.cores.get(core, 0) - pieces
+            if one.bound.group:
+                left = free.group_memory.get(one.bound.group, 0)
+                free.group_memory[one.bound.group] = left - one.memory
+            for device, size in one.bound.volumes.values():
+                free.used[device] = free.used.get(device, 0) + size
+        return free
+
+    def all_holdings(self, key: str) -> list[Holding]:
+        """What instances and tasks hold on a node, and what pods hold beyond that."""
+        decided = [one for holder in self.holders for one in holder.holdings(key)]
+        held = list(decided)
+        for workload, pods in self.pods_on(key).items():
+            fact = self.fleet.fact("workload", workload)
+            if fact is None or not decides(fact):
+                for pod in pods:
+                    each = self.fleet.fact("pod", pod).request
+                    held.append(Holding(None, each.cpu, each.memory, in_storage(each)))
+            else:
+                there = sum(one.workload == workload for one in decided)
+                each = fact.request
+                milli = each.cpu if each.cpu_bind or fact.deploy is None else 0
+                more = Holding(None, milli, each.memory, in_storage(each))
+                held += [more] * (len(pods) - there)
+        return held
+
+    def pods_on(self, key: str) -> dict[str, list[str]]:
+        """The pods that run on a node and were not given up, in order, by namespace/name."""
+        pods: dict[str, list[str]] = {}
+        for subject, pod in self.fleet.all("pod").items():
+            if (
+                pod.node is not None
+                and f"{pod.cluster}/{pod.node}" == key
+                and is_active(pod)
+                and (subject, self.fleet.life("pod", subject)) not in self.given_up
+            ):
+                pods.setdefault(self.workload_of(pod), []).append(subject)
+        return {workload: bytewise(pods[workload]) for workload in bytewise(pods)}
+
+    def count_of(self, workload: str, cluster: str) -> int:
+        """How many of a workload's instances and tasks are on the nodes of a cluster."""
+        return sum(holder.count_of(workload, cluster) for holder in self.holders)
+
+    def workload_of(self, pod: PodObserved) -> str:
+        """Which workload a pod belongs to, known or not; its own name where nobody owns it."""
+        owner = pod.owner
+        if owner is None:
+            return f"{pod.namespace}/ of {pod.name}"
+        name = owner.name
+        if owner.kind == "ReplicaSet":
+            above = self.fleet.fact("replicaset", f"{pod.cluster}/{pod.namespace}/{name}")
+            if above is not None and above.owner is not None:
+                name = above.owner.name
+            else:
+                name = name.removesuffix(f"-{pod.template_hash}")
+        return f"{pod.namespace}/{name}"
+
+
+def decides(fact: WorkloadUpserted) -> bool:
+    """Whether the ledger decides on which nodes a workload is."""
+    return fact.deploy is not None or (fact.kind == "Job" and fact.queue is not None)
+
+
+def is_active(pod: PodObserved) -> bool:
+    return pod.phase not in {"Succeeded", "Failed"} and not pod.terminating
+
+
+def plans(
+    free: Free, request: Request, *, max_share: int, max_deploy: int
+) -> tuple[int, list[Bound]]:
+    """How many instances fit, and what each of them gets; an empty list: none gets anything."""
+    fits = [INFINITE if free.pods is None else max(0, free.pods)]
+    if in_storage(request):
+        fits.append(max(0, free.storage) // in_storage(request))
+    on_cores: list[tuple[str, Binding]] | None = None
+    on_disks: list[Places] | None = None
+    if request.cpu_bind:
+        on_cores = bound_plans(free, request, max_share, {})
+        fits += [len(on_cores), max(0, free.milli) // request.cpu]
+    else:
+        if request.cpu > 1000 * free.cores_told:
+            return 0, []
+        if request.memory:
+            fits.append(max(0, free.memory) // request.memory)
+    wanted = volume_requests(request.volumes)
+    if any(one.kind != "mount" for one in wanted):
+        on_disks = disk_plans(free, wanted, max_deploy)
+        fits.append(len(on_disks))
+    most = min(fits)
+    if on_cores is None and on_disks is None:
+        return most, []
+    bound = []
+    for place in range(most):
+        group, cores = ("", Binding()) if on_cores is None else on_cores[place]
+        bound.append(Bound(group, cores, {} if on_disks is None else on_disks[place]))
+    return most, bound
+
+
+def bound_plans(
+    free: Free, request: Request, max_share: int, origin: Mapping[str, int]
+) -> list[tuple[str, Binding]]:
+    cpu = Fraction(request.cpu, 1000)
+    if (cpu * free.base).denominator != 1:
+        return []
+    return cpu_plans(
+        free.cores,
+        free.memory,
+        (free.groups, free.group_memory),
+        cpu=cpu,
+        memory_each=request.memory,
+        base=free.base,
+        max_share=max_share,
+        origin=origin,
+    )
+
+
+def disk_plans(free: Free, wanted: Iterable[VolumeRequest], max_deploy: int) -> list[Places]:
+    sizes: dict[str, dict[str, int]] = {"normal": {}, "monopoly": {}, "unlimited": {}, "mount": {}}
+    for one in wanted:
+        sizes[one.kind][one.text] = one.size
+    return volume_plans(
+        free.devices,
+        free.used,
+        sizes["normal"],
+        sizes["monopoly"],
+        list(sizes["unlimited"]),
+        max_deploy,
+    )
