@@ -13,6 +13,7 @@ from ledger.cli import (
     kafka,
     operating,
     quarantine,
+    sealing,
     simulating,
     sql,
     standing,
@@ -67,9 +68,14 @@ app.command("watch", rich_help_panel=ASK)(watching.watch)
 app.command("sql", rich_help_panel=ASK)(sql.sql)
 app.command("verify", rich_help_panel=ASK)(audit.verify)
 app.command("replay", rich_help_panel=ASK)(audit.replay)
+app.command("prove", rich_help_panel=ASK)(sealing.prove)
+app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)
 app.command("solve", rich_help_panel=ASK)(solving.solve)
 app.command("migrate", rich_help_panel=RUN)(operating.migrate)
 app.command("maintain", rich_help_panel=RUN)(operating.maintain)
+app.command("seal", rich_help_panel=RUN)(sealing.seal)
+app.command("witness", rich_help_panel=RUN)(sealing.witness)
+app.add_typer(sealing.key_app, name="key", rich_help_panel=RUN)
 app.add_typer(quarantine.app, name="quarantine", rich_help_panel=RUN)
 app.add_typer(kafka.partitions_app, name="partitions", rich_help_panel=RUN)
 app.add_typer(intake.fleets_app, name="fleets", rich_help_panel=RUN)

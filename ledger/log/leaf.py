@@ -31,7 +31,37 @@ def event_leaf(
     payload: bytes,
 ) -> bytes:
     """The leaf hash of one event."""
-    data = orjson.dumps(
+    data = leaf_data(
+        fleet,
+        incarnation,
+        source,
+        id_,
+        type_,
+        subject,
+        event_time_micros,
+        recorded_at_micros,
+        revision,
+        at,
+        payload,
+    )
+    return sha256(b"\x00" + data).digest()
+
+
+def leaf_data(
+    fleet: str,
+    incarnation: int,
+    source: str,
+    id_: str,
+    type_: str,
+    subject: str,
+    event_time_micros: int | None,
+    recorded_at_micros: int,
+    revision: int,
+    at: tuple[str, str | None, int | None, int | None],
+    payload: bytes,
+) -> bytes:
+    """What the leaf of one event is the hash of."""
+    return orjson.dumps(
         (
             LEAF_LAYOUT,
             fleet,
@@ -48,12 +78,16 @@ def event_leaf(
             sha256(payload).hexdigest(),
         )
     )
-    return sha256(b"\x00" + data).digest()
 
 
 def stored_leaf(fleet: str, row: StoredEvent) -> bytes:
     """The leaf hash that a row of the log must have."""
-    return event_leaf(
+    return sha256(b"\x00" + stored_leaf_data(fleet, row)).digest()
+
+
+def stored_leaf_data(fleet: str, row: StoredEvent) -> bytes:
+    """What the leaf of a row is the hash of."""
+    return leaf_data(
         fleet,
         row.incarnation,
         row.source,

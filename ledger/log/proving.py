@@ -1,0 +1,56 @@
+"""Write a proof file for an event or a decision: what an outsider needs, beside the key.
+
+The proof stands on the oldest recorded checkpoint that covers the entry, since more people may have
+seen that one. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
+leaf from it and believes nothing else of it.
+"""
+
+import asyncpg
+
+from ledger.errors import SetupProblem
+from ledger.log import fleets, read, tree_proofs
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.log.leaf import stored_leaf_data
+from ledger.log.proofs import Proof
+from ledger.log.trees import Tree
+from ledger.units import Position
+
+
+async def prove(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int) -> Proof:
+    """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on."""
+    incarnation = await fleets.incarnation(connection, fleet)
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT size, note FROM ledger.checkpoints"
+            " WHERE fleet = $1 AND incarnation = $2 AND tree = $3 AND size > $4"
+            " ORDER BY size LIMIT 1",
+            fleet.number,
+            incarnation,
+            tree,
+            index,
+        )
+    if row is None:
+        raise SetupProblem(
+            f"{fleet.name}: no signed checkpoint of its {tree} reaches {index}; see `ledger seal`"
+        )
+    return Proof(
+        index,
+        await tree_proofs.inclusion(connection, fleet, tree, index, size=row["size"]),
+        row["note"],
+        await _entry(connection, fleet, tree, index),
+    )
+
+
+async def _entry(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int) -> bytes:
+    """What the leaf is the hash of."""
+    if tree == "events":
+        (event,) = await read.page(connection, fleet, first=Position(index), before=index + 1)
+        return stored_leaf_data(fleet.name, event)
+    with refusals_named():
+        record: bytes = await connection.fetchval(
+            "SELECT record FROM ledger.decisions WHERE fleet = $1 AND number = $2",
+            fleet.number,
+            index,
+        )
+    return record
