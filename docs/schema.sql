@@ -110,6 +110,7 @@ BEGIN
     LEFT JOIN LATERAL (SELECT d.through FROM ledger.decided d
                         WHERE d.fleet = f.number ORDER BY d.through DESC LIMIT 1) d ON true
     LEFT JOIN LATERAL (SELECT max(s.through) AS through FROM ledger.snapshots s
+                         JOIN ledger.snapshot_parts p ON p.snapshot = s.number AND p.part = 0
                         WHERE s.fleet = f.number) s ON true
    WHERE head.size < past
       OR (f.name <> '_ledger' AND least(coalesce(d.through, -1), coalesce(s.through, -1)) < past - 1)
@@ -757,20 +758,52 @@ CREATE TABLE ledger.schema_version (
 
 ALTER TABLE ledger.schema_version OWNER TO ledger_owner;
 
+CREATE TABLE ledger.snapshot_parts (
+    snapshot bigint NOT NULL,
+    part integer NOT NULL,
+    content bytea NOT NULL,
+    CONSTRAINT snapshot_parts_part_check CHECK ((part >= 0))
+);
+ALTER TABLE ONLY ledger.snapshot_parts ALTER COLUMN content SET STORAGE EXTERNAL;
+
+ALTER TABLE ledger.snapshot_parts OWNER TO ledger_owner;
+
 CREATE TABLE ledger.snapshots (
+    number bigint NOT NULL,
     fleet integer NOT NULL,
+    incarnation integer NOT NULL,
     through bigint NOT NULL,
     decisions bigint NOT NULL,
     engine integer NOT NULL,
     layout integer NOT NULL,
+    types bytea NOT NULL,
+    digest bytea NOT NULL,
     event_root bytea NOT NULL,
     decision_root bytea NOT NULL,
-    digest bytea NOT NULL,
-    state bytea NOT NULL,
-    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    bytes bigint NOT NULL,
+    stored_bytes bigint NOT NULL,
+    written_by text NOT NULL,
+    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT snapshots_bytes_check CHECK ((bytes > 0)),
+    CONSTRAINT snapshots_decision_root_check CHECK ((octet_length(decision_root) = 32)),
+    CONSTRAINT snapshots_decisions_check CHECK ((decisions >= 0)),
+    CONSTRAINT snapshots_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT snapshots_event_root_check CHECK ((octet_length(event_root) = 32)),
+    CONSTRAINT snapshots_stored_bytes_check CHECK ((stored_bytes > 0)),
+    CONSTRAINT snapshots_through_check CHECK ((through >= 0)),
+    CONSTRAINT snapshots_types_check CHECK ((octet_length(types) = 32))
 );
 
 ALTER TABLE ledger.snapshots OWNER TO ledger_owner;
+
+ALTER TABLE ledger.snapshots ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME ledger.snapshots_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE ledger.source_bindings (
     source text NOT NULL,
@@ -1314,6 +1347,61 @@ COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason.'
 
 COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
 
+CREATE VIEW ledger_api.snapshots AS
+ SELECT f.name AS fleet,
+    s.incarnation,
+    s.through AS "position",
+    s.decisions,
+    s.engine,
+    s.layout,
+    encode(s.types, 'hex'::text) AS types,
+    encode(s.digest, 'hex'::text) AS digest,
+    encode(s.event_root, 'hex'::text) AS event_root,
+    encode(s.decision_root, 'hex'::text) AS decision_root,
+    s.bytes,
+    s.stored_bytes,
+    (EXISTS ( SELECT
+           FROM ledger.snapshot_parts p
+          WHERE ((p.snapshot = s.number) AND (p.part = 0)))) AS kept,
+    s.written_by,
+    s.written_at
+   FROM (ledger.snapshots s
+     JOIN ledger.fleets f ON ((f.number = s.fleet)));
+
+ALTER VIEW ledger_api.snapshots OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.snapshots IS 'What a fleet''s log added up to at some positions, and from where a decider can begin to fold. A cache: unsigned, and nothing is lost without it.';
+
+COMMENT ON COLUMN ledger_api.snapshots.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.snapshots.incarnation IS 'Which life of its log.';
+
+COMMENT ON COLUMN ledger_api.snapshots."position" IS 'Of the last event that was folded.';
+
+COMMENT ON COLUMN ledger_api.snapshots.decisions IS 'How many decisions there were by then.';
+
+COMMENT ON COLUMN ledger_api.snapshots.engine IS 'Version of the engine that folded.';
+
+COMMENT ON COLUMN ledger_api.snapshots.layout IS 'Version of how it is written.';
+
+COMMENT ON COLUMN ledger_api.snapshots.types IS 'Fingerprint of the types it consists of, in hex: only a program with the same ones reads it.';
+
+COMMENT ON COLUMN ledger_api.snapshots.digest IS 'SHA-256 of its bytes, in hex: equal for equal states of a fleet, whoever folded.';
+
+COMMENT ON COLUMN ledger_api.snapshots.event_root IS 'Root of the event tree up to its position, in hex.';
+
+COMMENT ON COLUMN ledger_api.snapshots.decision_root IS 'Root of the tree of its decisions, in hex.';
+
+COMMENT ON COLUMN ledger_api.snapshots.bytes IS 'How many bytes it is.';
+
+COMMENT ON COLUMN ledger_api.snapshots.stored_bytes IS 'How many bytes it takes, compressed.';
+
+COMMENT ON COLUMN ledger_api.snapshots.kept IS 'Whether its bytes are still there; of old ones only this row is.';
+
+COMMENT ON COLUMN ledger_api.snapshots.written_by IS 'The process that wrote it.';
+
+COMMENT ON COLUMN ledger_api.snapshots.written_at IS 'When it was written.';
+
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_0 FOR VALUES WITH (modulus 8, remainder 0);
 
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_1 FOR VALUES WITH (modulus 8, remainder 1);
@@ -1453,8 +1541,14 @@ ALTER TABLE ONLY ledger.receipts
 ALTER TABLE ONLY ledger.schema_version
     ADD CONSTRAINT schema_version_pkc PRIMARY KEY (version_num);
 
+ALTER TABLE ONLY ledger.snapshot_parts
+    ADD CONSTRAINT snapshot_parts_pkey PRIMARY KEY (snapshot, part);
+
 ALTER TABLE ONLY ledger.snapshots
-    ADD CONSTRAINT snapshots_pkey PRIMARY KEY (fleet, through, engine, layout);
+    ADD CONSTRAINT snapshots_fleet_through_incarnation_engine_layout_types_key UNIQUE (fleet, through, incarnation, engine, layout, types);
+
+ALTER TABLE ONLY ledger.snapshots
+    ADD CONSTRAINT snapshots_pkey PRIMARY KEY (number);
 
 ALTER TABLE ONLY ledger.source_bindings
     ADD CONSTRAINT source_bindings_pkey PRIMARY KEY (source, fleet);
@@ -1657,6 +1751,9 @@ ALTER TABLE ONLY ledger.quarantine_outcomes
 
 ALTER TABLE ONLY ledger.receipts
     ADD CONSTRAINT receipts_topic_partition_epoch_fkey FOREIGN KEY (topic, partition, epoch) REFERENCES ledger.partition_epochs(topic, partition, epoch);
+
+ALTER TABLE ONLY ledger.snapshot_parts
+    ADD CONSTRAINT snapshot_parts_snapshot_fkey FOREIGN KEY (snapshot) REFERENCES ledger.snapshots(number);
 
 ALTER TABLE ONLY ledger.snapshots
     ADD CONSTRAINT snapshots_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
@@ -1954,9 +2051,15 @@ GRANT SELECT ON TABLE ledger.schema_version TO ledger_decider;
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.snapshot_parts TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.snapshot_parts TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.snapshot_parts TO ledger_decider;
+GRANT SELECT ON TABLE ledger.snapshot_parts TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.snapshot_parts TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.snapshots TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.snapshots TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.snapshots TO ledger_decider;
+GRANT SELECT,INSERT ON TABLE ledger.snapshots TO ledger_decider;
 GRANT SELECT ON TABLE ledger.snapshots TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.snapshots TO ledger_signer;
 
@@ -2054,3 +2157,10 @@ GRANT SELECT ON TABLE ledger_api.refusals TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_signer;

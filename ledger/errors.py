@@ -1,13 +1,14 @@
 """Every deliberate error, sorted by whose fault it is.
 
 A scheduler that cannot serve a request is not an error: that is a recorded ``Refusal`` with
-reasons. What is here is the rest, one root and four branches, so that whoever catches one knows
+reasons. What is here is the rest, one root and five branches, so that whoever catches one knows
 what to do without reading its message:
 
 ``InvalidEvent``      the producer sent nonsense: quarantine it, go on
 ``LogUnavailable``    the surroundings failed: nothing was written, try again
 ``WrongPosition``     somebody else was faster: read again, decide again
 ``LedgerStopped``     going on would lose or fork history: a person has to look
+``UnusableSnapshot``  a cache that does not fit the log: do without it
 
 A broken promise of our own is an ``assert``: never caught, always loud. What a replay finds is a
 report, not an error.
@@ -97,6 +98,10 @@ class AlgorithmMissing(LedgerStopped):
         super().__init__(f"{system}: version {version} is not in this program")
         self.system = system
         self.version = version
+
+
+class UnusableSnapshot(LedgerError):
+    """A snapshot that is damaged, of another layout, or not of this log; what it saves is only time."""
 
 
 class SetupProblem(LedgerError):

@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run_until_asked
 from ledger.engine import decider
 from ledger.engine.activity import Activity
+from ledger.engine.snapshots import Interval
 from ledger.facts.decision import Decision
 
 
@@ -31,6 +32,9 @@ def holder() -> str:
     Containers may share host names, and the first process of each has the same number.
     """
     return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+
+
+USUAL: Final = Interval()
 
 
 def decide(
@@ -46,6 +50,33 @@ def decide(
         list[str] | None, typer.Option(help="Only this fleet; may be given more than once.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not print decisions.")] = False,
+    snapshots: Annotated[
+        Literal["on", "off"],
+        typer.Option(
+            envvar="LEDGER_SNAPSHOTS",
+            help="off: write no snapshots, and fold each log from its beginning.",
+            rich_help_panel="Snapshots",
+        ),
+    ] = "on",
+    snapshot_events: Annotated[
+        int,
+        typer.Option(
+            envvar="LEDGER_SNAPSHOT_EVENTS",
+            min=1,
+            help="Write a fleet's snapshot after so many events: about as many are folded again"
+            " when a decider starts.",
+            rich_help_panel="Snapshots",
+        ),
+    ] = USUAL.events,
+    snapshot_seconds: Annotated[
+        float,
+        typer.Option(
+            envvar="LEDGER_SNAPSHOT_SECONDS",
+            min=0,
+            help="But no sooner than so many seconds after the last one.",
+            rich_help_panel="Snapshots",
+        ),
+    ] = USUAL.seconds,
     metrics_port: MetricsPort = None,
     metrics_address: MetricsAddress = LOOPBACK,
     log_level: LogLevel = "info",
@@ -55,8 +86,8 @@ def decide(
 ) -> None:
     """Fold each fleet's log and decide what its events raise.
 
-    One process decides for a fleet at a time; a second one stands by and takes over within
-    seconds (`ledger status` shows both). Any number of fleets share a process. What was decided
+    One process decides for a fleet at a time; a second one stands by, writes snapshots, and takes
+    over within seconds (`ledger status` shows all of it). Any number of fleets share a process. What was decided
     stands in `ledger_api.decisions`; `ledger watch` shows it as it is made, whoever decides.
     """
     logs.configure_as_asked(log_level)
@@ -79,6 +110,9 @@ def decide(
                 only=frozenset(fleet) if fleet else None,
                 on_decisions=show,
                 activity=activity,
+                snapshots=Interval(snapshot_events, snapshot_seconds)
+                if snapshots == "on"
+                else None,
             )
 
     done = run_until_asked(main)

@@ -27,7 +27,8 @@ def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson 
     `head` is the position of its last event, `decided` that of the last decided one, `lag` how many
     events are between them and how long the oldest has waited. `decider` holds the lease, since
     when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
-    (`ledger sql "SELECT * FROM open_refusals"`). Below: messages in quarantine
+    (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
+    that starts folds what is behind it. Below: messages in quarantine
     (`ledger quarantine list`), incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
     partitions that stand still (`ledger partitions list`).
     """
@@ -93,6 +94,7 @@ def _table(found: Sequence[FleetStanding]) -> Table:
     table.add_column("fleet")
     for name in ("head", "decided", "lag", "decisions", "refused", "quarantined"):
         table.add_column(name, justify="right")
+    table.add_column("snapshot", justify="right")
     table.add_column("clock")
     table.add_column("decider", overflow="fold")
     table.add_column("standby", overflow="fold")
@@ -105,6 +107,7 @@ def _table(found: Sequence[FleetStanding]) -> Table:
             _number(row.decisions),
             _wants_a_look(row.open_refusals),
             _wants_a_look(row.quarantined),
+            _snapshot(row),
             row.clock,
             _decider(row),
             "\n".join(map(escape, row.standby)) or "[dim]none[/dim]",
@@ -114,6 +117,13 @@ def _table(found: Sequence[FleetStanding]) -> Table:
 
 def _number(value: int | None) -> str:
     return "[dim]-[/dim]" if value is None else f"{value:,}"
+
+
+def _snapshot(row: FleetStanding) -> str:
+    if row.snapshot is None or row.snapshot_at is None:
+        return "[dim]none[/dim]"
+    age = (datetime.now(UTC) - row.snapshot_at).total_seconds()
+    return f"{row.snapshot:,} [dim]({span(max(age, 0.0))})[/dim]"
 
 
 def _wants_a_look(count: int) -> str:

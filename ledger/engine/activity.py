@@ -17,6 +17,22 @@ Stand = Literal["leads", "stands_by", "stopped"]
 
 
 @dataclass(slots=True)
+class SnapshotActivity:
+    """What has become of snapshots."""
+
+    written: int = 0
+    failed: int = 0
+    bytes: int = 0
+    """As they are kept."""
+    seconds: float = 0.0
+    """From reading the roots to the commit; deciding goes on meanwhile."""
+    pause_seconds: float = 0.0
+    """For which deciding stood still."""
+    read: int = 0
+    ignored: int = 0
+
+
+@dataclass(slots=True)
 class Activity:
     """Counts of one process, and its stand to each fleet."""
 
@@ -36,6 +52,9 @@ class Activity:
     leases_lost: int = 0
     """Somebody else decided meanwhile, or was ahead of what is in memory."""
     log_lost: int = 0
+    snapshots: SnapshotActivity = field(default_factory=SnapshotActivity)
+    unfolded: dict[str, int] = field(default_factory=dict)
+    """By fleet, how many decided events are not in memory yet; none is not listed."""
     stands: dict[str, Stand] = field(default_factory=dict)
     """By fleet; one that is not listed has not been looked at yet."""
 

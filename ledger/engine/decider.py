@@ -2,17 +2,18 @@
 
 The loop holds a lease, reads events behind its cursor, hands each to the one pure step that
 replay uses too, and writes decisions, cursor and projections in one transaction. A batch is only
-a transaction: where it ends shows in no decision. When somebody else was faster, or the lease was
-taken over, the World in memory is thrown away and folded again from what the log says.
+a transaction: where it ends shows in no decision. When the log turns out to be elsewhere than it was
+left, the World in memory is thrown away and made again from what the log says.
 
-Until it holds the lease a decider stands by.
+Until it holds the lease a decider stands by: it folds what another one decides
+(``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``).
 
 Its log tells each change of its stand to a fleet at info (``standby``, ``lease_taken``, ``lease_lost``,
 ``fenced``, ``stopped``, ``fleet_stopped``) and each batch at debug, with fleet and position.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -21,9 +22,12 @@ import structlog
 
 from ledger.decisions.step import advance
 from ledger.engine.activity import Activity
+from ledger.engine.following import Following
+from ledger.engine.restoring import Meanwhile
+from ledger.engine.snapshots import Interval, Snapshots
 from ledger.errors import LedgerStopped, LogUnavailable, StaleEpoch, WrongPosition
 from ledger.events.codec import own_event
-from ledger.facts.decision import Decision, from_record
+from ledger.facts.decision import Decision
 from ledger.log import decisions as recorded
 from ledger.log import fleets, leases, read, trees
 from ledger.log.append import append
@@ -31,11 +35,9 @@ from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.decisions import Effect
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
-from ledger.log.history import decided_pages
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
-from ledger.reducers.evolve import follow
-from ledger.reducers.world import World, begin, next_deadline
+from ledger.reducers.world import World, next_deadline
 from ledger.units import EventType, Position, Subject
 from ledger.views.projection import Ended, project
 from ledger.views.refusals import keep_open
@@ -60,7 +62,6 @@ class Progress:
 
 
 OnDecisions = Callable[[tuple[Decision, ...]], None]
-Meanwhile = Callable[[], Awaitable[None]]
 
 
 class Decider:
@@ -75,60 +76,75 @@ class Decider:
         on_decisions: OnDecisions | None = None,
         meanwhile: Meanwhile | None = None,
         activity: Activity | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         """``meanwhile`` is called now and then during long work, to keep what else is held.
 
-        ``activity`` is what is counted in besides; several deciders may share one.
+        ``activity`` is what is counted in besides; several deciders may share one. Without
+        ``snapshots`` none is read or written.
         """
         self.progress = Progress()
         self._activity = Activity() if activity is None else activity
-        self._meanwhile = meanwhile
+        self._snapshots = snapshots
         self._connection = connection
         self._fleet = fleet
         self._holder = holder
         self._on_decisions = on_decisions
         self._lease: Lease | None = None
         self._renewed_at = 0.0
-        self._world: World | None = None
+        self._past = Following(
+            connection,
+            fleet,
+            from_snapshots=snapshots is not None,
+            meanwhile=self.keep_lease if meanwhile is None else meanwhile,
+            activity=self._activity,
+        )
+        self._is_current = False
+        """Whether everything that is decided is in memory, and nobody else decides."""
 
     async def turn(self, *, ticks: bool) -> bool:
-        """Decide one batch; False where there is nothing to do now.
+        """Decide one batch, or fold a page of what was decided; False where there is neither.
 
         With ``ticks`` a deadline that nothing else reaches is reached at once, instead of by the
         clock: what ``decide --until-idle`` promises.
         """
         try:
-            if not await self._holds_lease():
+            leads = await self._holds_lease()
+            if not self._is_current and await self._past.step():
+                self._offer(leads=leads)
+                return True
+            world = self._past.world
+            if world is None or not leads:
                 return False
-            if self._world is None:
-                self._world = await self._fold_history()
-            if self._world is None:
-                return False
-            return await self._decide(self._world) or await self._tick(self._world, at_once=ticks)
+            self._is_current = True
+            return await self._decide(world) or await self._tick(world, at_once=ticks)
         except WrongPosition as moved:
             self.forget(moved)
             return False
 
     def forget(self, moved: WrongPosition) -> None:
-        """Stand by: what is in memory may not be what the log says any more."""
+        """Stand by. What is in memory stays if it is only behind: it was written under the lease."""
         log.info(
             "fenced" if isinstance(moved, StaleEpoch) else "lease_lost",
             fleet=self._fleet.name,
-            position=self._through,
+            position=self.through,
             why=str(moved),
         )
         self._activity.leases_lost += 1
         self._activity.stands.pop(self._fleet.name, None)
         self._lease = None
-        self._world = None
+        self._is_current = False
+        if not isinstance(moved, StaleEpoch):
+            self._past.forget()
 
     async def let_go(self) -> None:
         """Stop deciding and let somebody else begin at once."""
         if self._lease is not None:
             await leases.let_go(self._connection, self._lease)
-            log.info("stopped", fleet=self._fleet.name, position=self._through)
+            log.info("stopped", fleet=self._fleet.name, position=self.through)
             self._activity.stands.pop(self._fleet.name, None)
             self._lease = None
+            self._is_current = False
 
     @property
     def leads(self) -> bool:
@@ -147,9 +163,9 @@ class Decider:
         return self._fleet
 
     @property
-    def _through(self) -> int | None:
+    def through(self) -> int | None:
         """Position of the last event in memory; None where there is none."""
-        return None if self._world is None else self._world.position - 1
+        return self._past.through
 
     async def _holds_lease(self) -> bool:
         if self._lease is None:
@@ -180,23 +196,9 @@ class Decider:
                 self._connection, "decide", holder=self._holder, fleet=self._fleet
             )
 
-    async def _fold_history(self) -> World | None:
-        """The World as of the cursor: events and the decisions that were recorded for them."""
-        genesis = await fleets.read_genesis(self._connection, self._fleet)
-        if genesis is None:
-            return None
-        incarnation = await fleets.incarnation(self._connection, self._fleet)
-        world = begin(genesis, incarnation=incarnation)
-        through, _ = await recorded.cursor(self._connection, self._fleet)
-        async for page in decided_pages(self._connection, self._fleet, through=through):
-            for stored, decided in page:
-                made = [from_record(decision.record) for decision in decided]
-                world = follow(world, event(stored), made)
-            await asyncio.sleep(0)
-            await self.keep_lease()
-            if self._meanwhile is not None:
-                await self._meanwhile()
-        return world
+    def _offer(self, *, leads: bool) -> None:
+        if self._snapshots is not None and self._past.world is not None:
+            self._snapshots.offer(self._fleet, self._past.world, leads=leads)
 
     async def keep_lease(self) -> None:
         """Renew the lease if it is held and has grown old."""
@@ -241,7 +243,8 @@ class Decider:
             effects=effects,
             project=show,
         )
-        self._world = world
+        self._past.world = world
+        self._offer(leads=True)
         seconds = asyncio.get_running_loop().time() - began
         self._activity.count(made, events=len(page), seconds=seconds)
         log.debug(
@@ -309,12 +312,14 @@ class Deciders:
         only: frozenset[str] | None,
         on_decisions: OnDecisions | None,
         activity: Activity,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._connection = connection
         self._holder = holder
         self._only = only
         self._on_decisions = on_decisions
         self._activity = activity
+        self._snapshots = snapshots
         self._by_name: dict[str, Decider] = {}
         self._standby_told_at = float("-inf")
         self.stopped: dict[str, LedgerStopped] = {}
@@ -338,6 +343,7 @@ class Deciders:
                 on_decisions=self._on_decisions,
                 meanwhile=self._keep_leases,
                 activity=self._activity,
+                snapshots=self._snapshots,
             )
         busy = [await self._turn_of(name, ticks=ticks) for name in list(self._by_name)]
         await self._tell_standby()
@@ -399,11 +405,12 @@ async def decide(
     only: frozenset[str] | None = None,
     on_decisions: OnDecisions | None = None,
     activity: Activity | None = None,
+    snapshots: Interval | None = None,
 ) -> Progress:
     """Decide for every fleet of a log until told to stop, or until nothing is left to do.
 
     A database that goes away is waited for; ``until_idle`` gives up instead and says why. What is
-    done is counted in ``activity`` as it happens.
+    done is counted in ``activity`` as it happens. Without ``snapshots`` none is read or written.
     """
     activity = Activity() if activity is None else activity
     total = Progress()
@@ -417,10 +424,12 @@ async def decide(
                 only=only,
                 on_decisions=on_decisions,
                 activity=activity,
+                snapshots=snapshots,
             )
         except LogUnavailable as error:
             activity.log_lost += 1
             activity.stands.clear()
+            activity.unfolded.clear()
             if until_idle:
                 raise
             log.warning("log_unavailable", why=str(error))
@@ -442,7 +451,11 @@ async def _while_connected(
     only: frozenset[str] | None,
     on_decisions: OnDecisions | None,
     activity: Activity,
+    snapshots: Interval | None,
 ) -> Progress:
+    writing = None
+    if snapshots is not None:
+        writing = Snapshots(url, holder, snapshots, activity)
     async with (
         connected(url, "ledger_decider") as connection,
         connected(url, "ledger_decider") as listening,
@@ -450,15 +463,26 @@ async def _while_connected(
         bell = read.Bell(listening)
         await bell.listen()
         deciders = Deciders(
-            connection, holder=holder, only=only, on_decisions=on_decisions, activity=activity
+            connection,
+            holder=holder,
+            only=only,
+            on_decisions=on_decisions,
+            activity=activity,
+            snapshots=writing,
         )
-        while not stop.is_set():
-            if await deciders.turn(ticks=until_idle):
-                continue
-            if until_idle and await deciders.idle():
-                break
-            await bell.wait(at_most=POLL_SECONDS)
-        await deciders.let_go()
+        try:
+            while not stop.is_set():
+                if await deciders.turn(ticks=until_idle):
+                    continue
+                if until_idle and await deciders.idle():
+                    break
+                await bell.wait(at_most=POLL_SECONDS)
+            await deciders.let_go()
+            if writing is not None and not stop.is_set():
+                await writing.finish()
+        finally:
+            if writing is not None:
+                await writing.stop()
     if until_idle and deciders.stopped:
         raise deciders.stopped[min(deciders.stopped)]
     return deciders.progress

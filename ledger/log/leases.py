@@ -139,3 +139,15 @@ async def stand_by_no_more(
             holder,
             None if fleet is None else fleet.number,
         )
+
+
+async def somebody_stands_by(connection: asyncpg.Connection, fleet: Fleet, duty: Duty) -> bool:
+    """Whether anybody said lately that it would take this lease over."""
+    with refusals_named():
+        found: bool = await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM ledger.standbys"
+            " WHERE fleet = $1 AND duty = $2 AND expires_at > clock_timestamp())",
+            fleet.number,
+            duty,
+        )
+    return found

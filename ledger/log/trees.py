@@ -7,10 +7,11 @@ newest row of an append-only table.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import asyncpg
 
+from ledger.errors import WrongPosition
 from ledger.log import merkle
 from ledger.log.database import refusals_named
 from ledger.units import Incarnation, Microseconds
@@ -84,3 +85,34 @@ async def recorded_root(
             at_most,
         )
     return (0, merkle.EMPTY_ROOT) if row is None else (row["size"], row["root"])
+
+
+async def root_at(connection: asyncpg.Connection, fleet: int, tree: Tree, *, size: int) -> bytes:
+    """The root that a tree had when it was so large, wherever appends began and ended.
+
+    From the newest head up to there, and the leaves behind it.
+    """
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT size, frontier FROM ledger.heads WHERE fleet = $1 AND tree = $2 AND size <= $3"
+            " ORDER BY size DESC LIMIT 1",
+            fleet,
+            tree,
+            size,
+        )
+        frontier = merkle.EMPTY
+        if row is not None:
+            frontier = merkle.Frontier.from_bytes(row["frontier"], size=row["size"])
+        leaves = await connection.fetch(_LEAVES[tree], fleet, frontier.size, size)
+    frontier = merkle.extend(frontier, [leaf for (leaf,) in leaves]).frontier
+    if frontier.size != size:
+        raise WrongPosition(f"the tree of {tree} has no {size} leaves")
+    return frontier.root()
+
+
+_LEAVES: Final[dict[Tree, str]] = {
+    "events": "SELECT leaf FROM ledger.events"
+    " WHERE fleet = $1 AND position >= $2 AND position < $3 ORDER BY position",
+    "decisions": "SELECT digest FROM ledger.decisions"
+    " WHERE fleet = $1 AND number >= $2 AND number < $3 ORDER BY number",
+}

@@ -10,7 +10,7 @@ type, and the fingerprint of all types. A snapshot of another layout is not read
 was decided is lost with it: it only saves the time to fold the log again.
 
 Whoever has read a snapshot has read that World if the digest is the one it was written with. Where
-it is kept and what else it must agree with is told in ``ledger.engine.snapshots``.
+it is kept and what else it must agree with is told in ``ledger.engine.restoring``.
 """
 
 import json
@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 
 from immutables import Map, MapMutation
 
+from ledger.errors import UnusableSnapshot
 from ledger.reducers.spelling import Entries, Shape, Types, json_text
 from ledger.reducers.world import World
 
@@ -34,10 +35,6 @@ _ENTRIES: Final = 256
 is spelled or read in a few milliseconds."""
 
 _END: Final = b"[]\n"
-
-
-class UnreadableSnapshot(ValueError):
-    """What was read is no snapshot of this layout, or not the whole of one."""
 
 
 class _Part(NamedTuple):
@@ -134,7 +131,7 @@ def digest(world: World) -> str:
 
 
 class Reading:
-    """A World that is read line by line; what does not fit raises UnreadableSnapshot."""
+    """A World that is read line by line; what does not fit raises UnusableSnapshot."""
 
     def __init__(self) -> None:
         self._layout = _layout()
@@ -149,11 +146,11 @@ class Reading:
         self._digest.update(line)
         if self._part < 0:
             if line != self._layout.heading:
-                raise UnreadableSnapshot(f"it begins with {line[:100]!r}")
+                raise UnusableSnapshot(f"it begins with {line[:100]!r}")
             self._part = 0
             return
         if self._part == len(self._layout.parts):
-            raise UnreadableSnapshot("it goes on behind its end")
+            raise UnusableSnapshot("it goes on behind its end")
         path, how = self._layout.parts[self._part]
         try:
             plain = json.loads(line)
@@ -165,7 +162,7 @@ class Reading:
                 self._ended(path, self._map.finish())
                 self._map = Map().mutate()
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise UnreadableSnapshot(f"{path}: {type(error).__name__}: {error}") from error
+            raise UnusableSnapshot(f"{path}: {type(error).__name__}: {error}") from error
 
     @property
     def digest(self) -> str:
@@ -175,7 +172,7 @@ class Reading:
     def world(self) -> World:
         """The World, once every line was taken."""
         if self._part < len(self._layout.parts):
-            raise UnreadableSnapshot("it ends too early")
+            raise UnusableSnapshot("it ends too early")
         world = _made(World, self._read, "")
         assert isinstance(world, World)
         return world

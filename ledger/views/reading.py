@@ -41,6 +41,9 @@ class FleetStanding:
     open_refusals: int
     quarantined: int
     """Messages in quarantine that name this fleet and still wait."""
+    snapshot: int | None
+    """Position of the newest snapshot whose bytes are there."""
+    snapshot_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Lag(NamedTuple):
     undecided: int
     lag_seconds: float | None
     open_refusals: int
+    behind_snapshot: int
+    """Decided events that no snapshot has."""
 
 
 class Made(NamedTuple):
@@ -115,7 +120,8 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
         "       v.events, nullif(v.events, 0) - 1,"
         "       v.decisions, v.decided_through, v.undecided, v.undecided_since, v.lag_seconds,"
         "       v.event_root, v.decision_root, l.holder, l.since,"
-        "       coalesce(s.holders, '{}'), v.open_refusals, coalesce(q.waiting, 0)"
+        "       coalesce(s.holders, '{}'), v.open_refusals, coalesce(q.waiting, 0),"
+        "       n.position, n.written_at"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN ledger_api.leases l"
         "    ON l.fleet = v.fleet AND l.duty = 'decide' AND NOT l.standby"
@@ -124,6 +130,9 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
         "              GROUP BY fleet) s ON s.fleet = v.fleet"
         "  LEFT JOIN (SELECT fleet, count(*) AS waiting FROM ledger_api.quarantine"
         "              WHERE outcome IS NULL GROUP BY fleet) q ON q.fleet = v.fleet"
+        "  LEFT JOIN LATERAL (SELECT position, written_at FROM ledger_api.snapshots s"
+        "                      WHERE s.fleet = v.fleet AND s.kept"
+        "                      ORDER BY position DESC LIMIT 1) n ON true"
         " WHERE v.fleet <> '_ledger' ORDER BY v.fleet"
     )
     return [FleetStanding(*row) for row in rows]
@@ -132,8 +141,12 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
 async def lags(connection: asyncpg.Connection) -> list[Lag]:
     """How far each fleet is decided, by name, without the ledger's own."""
     rows = await connection.fetch(
-        "SELECT fleet, decisions, undecided, lag_seconds, open_refusals FROM ledger_api.fleets"
-        " WHERE fleet <> '_ledger' ORDER BY fleet"
+        "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.open_refusals,"
+        "       coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
+        "  FROM ledger_api.fleets v"
+        "  LEFT JOIN (SELECT fleet, max(position) AS position FROM ledger_api.snapshots"
+        "              WHERE kept GROUP BY fleet) n ON n.fleet = v.fleet"
+        " WHERE v.fleet <> '_ledger' ORDER BY v.fleet"
     )
     return [Lag(*row) for row in rows]
 

@@ -81,7 +81,12 @@ def test_names_are_spelled_as_monitoring_expects() -> None:
 def test_only_what_is_said_of_a_fleet_is_told_by_fleet() -> None:
     by_fleet = {one.name for _, _, group in GROUPS for one in group if one.label == "fleet"}
 
-    assert by_fleet == {"ledger_lag_events", "ledger_lag_seconds", "ledger_open_refusals"}
+    assert by_fleet == {
+        "ledger_lag_events",
+        "ledger_lag_seconds",
+        "ledger_open_refusals",
+        "ledger_snapshot_behind_events",
+    }
 
 
 def test_each_collector_tells_its_group() -> None:
@@ -105,7 +110,7 @@ def test_every_count_is_told_once() -> None:
 
 def test_labels_are_bounded() -> None:
     standing = collecting.Standing()
-    many = tuple(Lag(f"f{number:05d}", 0, number, None, 1) for number in range(FLEETS_NAMED + 7))
+    many = tuple(Lag(f"f{number:05d}", 0, number, None, 1, 0) for number in range(FLEETS_NAMED + 7))
     standing.observed = collecting.Observed(many)
     lag = next(standing.collect())
 

@@ -173,7 +173,7 @@ async def test_an_unknown_fleet_is_said_so(database_url: str) -> None:
 
 
 def test_of_many_fleets_those_furthest_behind_are_shown() -> None:
-    lags = [Lag(f"f{number:02d}", 1, number, 1.5, 0) for number in range(FLEETS_SHOWN + 5)]
+    lags = [Lag(f"f{number:02d}", 1, number, 1.5, 0, 0) for number in range(FLEETS_SHOWN + 5)]
     console = Console(width=100, record=True, file=StringIO())
 
     console.print(fleets_table(lags))

@@ -6,8 +6,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from ledger.errors import UnusableSnapshot
 from ledger.reducers import snapshot
-from ledger.reducers.snapshot import Reading, UnreadableSnapshot
+from ledger.reducers.snapshot import Reading
 from ledger.reducers.spelling import Types
 from ledger.reducers.world import World
 from tests.histories import History, cluster_up, divided, workload_up
@@ -65,15 +66,15 @@ def test_a_long_map_takes_several_lines() -> None:
 
 
 def test_another_layout_is_refused(lines: list[bytes]) -> None:
-    with pytest.raises(UnreadableSnapshot, match="it begins with"):
+    with pytest.raises(UnusableSnapshot, match="it begins with"):
         read([lines[0].replace(b'world",1', b'world",2'), *lines[1:]])
 
 
 def test_a_snapshot_that_ends_early_or_late_is_refused(lines: list[bytes]) -> None:
     for end in range(len(lines)):
-        with pytest.raises(UnreadableSnapshot, match="it ends too early"):
+        with pytest.raises(UnusableSnapshot, match="it ends too early"):
             read(lines[:end])
-    with pytest.raises(UnreadableSnapshot, match="it goes on behind its end"):
+    with pytest.raises(UnusableSnapshot, match="it goes on behind its end"):
         read([*lines, b"[]\n"])
 
 
@@ -92,6 +93,6 @@ def test_whatever_is_changed_is_refused_or_has_another_digest(lines: list[bytes]
                     for one in [*lines[:place], changed, *lines[place + 1 :]]:
                         reading.take(one)
                     reading.world()
-                except UnreadableSnapshot:
+                except UnusableSnapshot:
                     continue
                 assert reading.digest != true.digest

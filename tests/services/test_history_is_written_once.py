@@ -12,12 +12,13 @@ CHANGEABLE = {
     "open_refusals",
     "placements",
     "schema_version",
+    "snapshot_parts",
     "snapshots",
     "source_bindings",
     "standbys",
 }
-"""Not history: leases, who stands by and projections are kept up to date, bindings are
-configuration."""
+"""Not history: leases, who stands by and projections are kept up to date, snapshots are a cache,
+bindings are configuration."""
 
 ROLES: tuple[Role, ...] = (
     "ledger_maintainer",

@@ -113,8 +113,14 @@ async def test_a_detached_range_still_counts(
     with pytest.raises(asyncpg.PostgresError, match="has no snapshot behind it"):
         await partitions.detach(maintainer, 0)
     await anybody.execute(
-        "INSERT INTO ledger.snapshots VALUES (1, $1, 0, 1, 1, '', '', '', '')", size
+        "INSERT INTO ledger.snapshots (fleet, incarnation, through, decisions, engine, layout, types,"
+        "  digest, event_root, decision_root, bytes, stored_bytes, written_by)"
+        " SELECT 1, 1, $1, 0, 1, 1, d, d, d, d, 1, 1, 'tests' FROM sha256('') AS d",
+        size,
     )
+    with pytest.raises(asyncpg.PostgresError, match="has no snapshot behind it"):
+        await partitions.detach(maintainer, 0)
+    await anybody.execute("INSERT INTO ledger.snapshot_parts VALUES (1, 0, 'bytes')")
 
     name = await partitions.detach(maintainer, 0)
 

@@ -73,6 +73,14 @@ OBSERVED_AGE = Metric(
     "The database cannot be asked, and the gauges above are what they last were.",
 )
 
+SNAPSHOT_BEHIND = Metric(
+    "ledger_snapshot_behind_events",
+    "gauge",
+    "Decided events behind the newest snapshot: what a decider that starts has to fold.",
+    "Restarts take long: snapshots are off, or fail (ledger_snapshot_failed_total).",
+    "fleet",
+)
+
 DECIDE_EVENTS = Metric(
     "ledger_decide_events_total",
     "counter",
@@ -153,6 +161,54 @@ DECIDE_LOG_LOST = Metric(
     "counter",
     "Times Postgres could not be reached or gave up.",
     "The database restarts, is full, or is out of connections.",
+)
+DECIDE_UNFOLDED = Metric(
+    "ledger_decide_unfolded_events",
+    "gauge",
+    "Decided events that are not in memory yet, of fleets that are being folded.",
+    "A decider starts, or a standby cannot follow: `folding` in its log tells the time left.",
+)
+SNAPSHOT_WRITTEN = Metric(
+    "ledger_snapshot_written_total",
+    "counter",
+    "Snapshots written.",
+    "Many: --snapshot-events is small for this load.",
+)
+SNAPSHOT_FAILED = Metric(
+    "ledger_snapshot_failed_total",
+    "counter",
+    "Snapshots that could not be written.",
+    "Restarts become slower: `snapshot_failed` in the log says why. Nothing else is affected.",
+)
+SNAPSHOT_BYTES = Metric(
+    "ledger_snapshot_stored_bytes_total",
+    "counter",
+    "Bytes of the snapshots written, compressed.",
+    "Fleets have grown: each snapshot is as large as what is known of the fleet.",
+)
+SNAPSHOT_SECONDS = Metric(
+    "ledger_snapshot_write_seconds_total",
+    "counter",
+    "Time that writing them took, beside deciding.",
+    "A rate near 1: they are written one after the other without a pause.",
+)
+SNAPSHOT_PAUSE = Metric(
+    "ledger_snapshot_pause_seconds_total",
+    "counter",
+    "Time for which deciding stood still for them.",
+    "More than some hundredths of a second each: the process has grown very large.",
+)
+SNAPSHOT_READ = Metric(
+    "ledger_snapshot_read_total",
+    "counter",
+    "Snapshots from which a fold began.",
+    "Growing without a restart: Postgres goes away, or deciders lose their place.",
+)
+SNAPSHOT_IGNORED = Metric(
+    "ledger_snapshot_ignored_total",
+    "counter",
+    "Snapshots that were not believed, or are of another release.",
+    "`snapshot_ignored` in the log says why. After an upgrade it is usual.",
 )
 
 CONSUME_RECORDS = Metric(
@@ -317,13 +373,15 @@ PART_STARTED = Metric(
 )
 
 STANDING = (
-    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS),
+    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS, SNAPSHOT_BEHIND),
     *(QUARANTINE_WAITING, PARTITIONS_HALTED, OBSERVED_AGE),
 )
 DECIDING = (
     *(DECIDE_EVENTS, DECIDE_BATCHES, DECIDE_BUSY, DECIDE_DECISIONS, DECIDE_MOVED),
     *(DECIDE_REFUSALS, DECIDE_TICKS, DECIDE_HELD, DECIDE_STANDBY, DECIDE_STOPPED),
-    *(DECIDE_TAKEN, DECIDE_LOST, DECIDE_LOG_LOST),
+    *(DECIDE_TAKEN, DECIDE_LOST, DECIDE_LOG_LOST, DECIDE_UNFOLDED),
+    *(SNAPSHOT_WRITTEN, SNAPSHOT_FAILED, SNAPSHOT_BYTES, SNAPSHOT_SECONDS, SNAPSHOT_PAUSE),
+    *(SNAPSHOT_READ, SNAPSHOT_IGNORED),
 )
 CONSUMING = (
     *(CONSUME_RECORDS, CONSUME_BATCHES, CONSUME_APPENDED, CONSUME_DUPLICATES),

@@ -62,6 +62,15 @@ class Deciding:
         yield family(catalogue.DECIDE_TAKEN, done.leases_taken)
         yield family(catalogue.DECIDE_LOST, done.leases_lost)
         yield family(catalogue.DECIDE_LOG_LOST, done.log_lost)
+        yield family(catalogue.DECIDE_UNFOLDED, sum(tuple(done.unfolded.values())))
+        snapshots = done.snapshots
+        yield family(catalogue.SNAPSHOT_WRITTEN, snapshots.written)
+        yield family(catalogue.SNAPSHOT_FAILED, snapshots.failed)
+        yield family(catalogue.SNAPSHOT_BYTES, snapshots.bytes)
+        yield family(catalogue.SNAPSHOT_SECONDS, snapshots.seconds)
+        yield family(catalogue.SNAPSHOT_PAUSE, snapshots.pause_seconds)
+        yield family(catalogue.SNAPSHOT_READ, snapshots.read)
+        yield family(catalogue.SNAPSHOT_IGNORED, snapshots.ignored)
 
 
 def bounded(counted: Mapping[str, int]) -> dict[str, float]:
@@ -107,6 +116,8 @@ class Standing:
         )
         refused = worst((one.fleet, one.open_refusals) for one in fleets)
         yield family(catalogue.OPEN_REFUSALS, refused)
+        behind = worst((one.fleet, one.behind_snapshot) for one in fleets)
+        yield family(catalogue.SNAPSHOT_BEHIND, behind)
         yield family(catalogue.QUARANTINE_WAITING, seen.quarantine_waiting)
         yield family(catalogue.PARTITIONS_HALTED, seen.partitions_halted)
         yield family(catalogue.OBSERVED_AGE, age)

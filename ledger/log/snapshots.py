@@ -1,0 +1,199 @@
+"""Where snapshots are kept: a row that says of what, and the bytes in compressed parts.
+
+A snapshot is a cache. Its row stays, so that the digests of a fleet's Worlds are a chain that
+replays can meet at; its bytes go once enough newer ones are there. Whether one is to be believed is
+for its reader to find out: nothing is signed here. What the bytes mean is not known here either.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from ledger.errors import UnusableSnapshot
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.units import DecisionNumber, Incarnation, Position
+
+KEPT: Final = 3
+"""Of each layout: the newest could be damaged, and the one before it be read while it goes."""
+
+LAYOUTS_KEPT: Final = 2
+"""This release's and another's, so that going back to that one is quick too."""
+
+COMPRESSION: Final = 1
+"""A quarter more bytes than the best there is, in a third of its time."""
+
+
+class Layout(NamedTuple):
+    """What must be equal for a program to read a snapshot."""
+
+    engine: int
+    layout: int
+    types: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a snapshot says of itself."""
+
+    incarnation: Incarnation
+    through: Position
+    """Of the last event in it."""
+    decisions: DecisionNumber
+    """How many were folded: the number of the next one."""
+    layout: Layout
+    digest: bytes
+    event_root: bytes
+    decision_root: bytes
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A snapshot whose bytes are there."""
+
+    number: int
+    described: Described
+
+
+async def newest(connection: asyncpg.Connection, fleet: Fleet) -> list[Stored]:
+    """Those whose bytes are kept, the newest first, of whatever layout."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT s.number, s.incarnation, s.through, s.decisions, s.engine, s.layout, s.types,"
+            "       s.digest, s.event_root, s.decision_root, s.bytes"
+            "  FROM ledger.snapshots s"
+            "  JOIN ledger.snapshot_parts p ON p.snapshot = s.number AND p.part = 0"
+            " WHERE s.fleet = $1 ORDER BY s.through DESC, s.number DESC",
+            fleet.number,
+        )
+    return [
+        Stored(
+            row["number"],
+            Described(
+                incarnation=Incarnation(row["incarnation"]),
+                through=Position(row["through"]),
+                decisions=DecisionNumber(row["decisions"]),
+                layout=Layout(row["engine"], row["layout"], row["types"]),
+                digest=row["digest"],
+                event_root=row["event_root"],
+                decision_root=row["decision_root"],
+                bytes=row["bytes"],
+            ),
+        )
+        for row in rows
+    ]
+
+
+def compressed(content: bytes) -> bytes:
+    """A part as it is kept."""
+    return zlib.compress(content, COMPRESSION)
+
+
+def decompressed(content: bytes) -> bytes:
+    """A part as it was; raises UnusableSnapshot where it is damaged."""
+    try:
+        return zlib.decompress(content)
+    except zlib.error as error:
+        raise UnusableSnapshot(str(error)) from error
+
+
+async def lines(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator[list[bytes]]:
+    """The lines of a snapshot, a part at a time, each with its end.
+
+    They stop early if somebody deletes the parts meanwhile.
+    """
+    part = 0
+    begun = b""
+    while True:
+        with refusals_named():
+            content = await connection.fetchval(
+                "SELECT content FROM ledger.snapshot_parts WHERE snapshot = $1 AND part = $2",
+                stored.number,
+                part,
+            )
+        if content is None:
+            return
+        *found, begun = (begun + decompressed(content)).split(b"\n")
+        yield [line + b"\n" for line in found]
+        part += 1
+
+
+async def write(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    described: Described,
+    contents: Iterable[bytes],
+    *,
+    stored_bytes: int,
+    holder: str,
+) -> bytes | None:
+    """Keep a snapshot, and delete the parts of those that are old by now.
+
+    Where there is one of this position and layout already, nothing is written, and the answer is
+    its digest: two folds of one log have the same.
+    """
+    with refusals_named():
+        async with connection.transaction():
+            number = await connection.fetchval(
+                "INSERT INTO ledger.snapshots (fleet, incarnation, through, decisions, engine,"
+                "  layout, types, digest, event_root, decision_root, bytes, stored_bytes, written_by)"
+                " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+                " ON CONFLICT DO NOTHING RETURNING number",
+                fleet.number,
+                described.incarnation,
+                described.through,
+                described.decisions,
+                *described.layout,
+                described.digest,
+                described.event_root,
+                described.decision_root,
+                described.bytes,
+                stored_bytes,
+                holder,
+            )
+            if number is None:
+                return await _digest_there(connection, fleet, described)
+            await connection.copy_records_to_table(
+                "snapshot_parts",
+                schema_name="ledger",
+                columns=("snapshot", "part", "content"),
+                records=((number, part, content) for part, content in enumerate(contents)),
+            )
+            await connection.execute(_FORGET, fleet.number, KEPT, LAYOUTS_KEPT)
+    return None
+
+
+_FORGET: Final = """
+WITH kept AS (
+  SELECT s.number,
+         row_number() OVER (kind ORDER BY s.through DESC) AS place,
+         max(s.number) OVER (PARTITION BY s.incarnation, s.engine, s.layout, s.types) AS newest
+    FROM ledger.snapshots s
+    JOIN ledger.snapshot_parts p ON p.snapshot = s.number AND p.part = 0
+   WHERE s.fleet = $1
+  WINDOW kind AS (PARTITION BY s.incarnation, s.engine, s.layout, s.types)
+), ranked AS (
+  SELECT number, place, dense_rank() OVER (ORDER BY newest DESC) AS kind FROM kept
+)
+DELETE FROM ledger.snapshot_parts
+ WHERE snapshot IN (SELECT number FROM ranked WHERE place > $2 OR kind > $3)
+"""
+
+
+async def _digest_there(
+    connection: asyncpg.Connection, fleet: Fleet, described: Described
+) -> bytes | None:
+    digest: bytes | None = await connection.fetchval(
+        "SELECT digest FROM ledger.snapshots"
+        " WHERE fleet = $1 AND incarnation = $2 AND through = $3"
+        "   AND engine = $4 AND layout = $5 AND types = $6",
+        fleet.number,
+        described.incarnation,
+        described.through,
+        *described.layout,
+    )
+    return digest
