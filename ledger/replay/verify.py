@@ -1,20 +1,23 @@
-"""Show that the log is whole: every leaf from its row, every root from the leaves.
+"""Show that the log is whole: every leaf from its row, every root and subtree from the leaves.
 
 Reads every event and every decision once, in order, in memory that does not grow. The first thing
 that does not fit ends it. What this cannot show, without a root kept elsewhere, is that the whole
 log was written anew, rows and heads together.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
 
 from ledger.log import decisions, merkle, read
-from ledger.log.database import Connection
+from ledger.log.database import Connection, refusals_named
+from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf
-from ledger.log.trees import Tree, recorded_root
+from ledger.log.trees import recorded_root
+from ledger.replay.grown_tree import GrownTree
 from ledger.replay.report import Divergence, Report
 from ledger.units import Position
 
@@ -71,16 +74,16 @@ def reported(fleet: Fleet, verified: Verified) -> Report:
 async def _events(
     connection: Connection, fleet: Fleet, on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    frontier = merkle.EMPTY
+    tree = GrownTree(connection, fleet, "events")
     size, root = await recorded_root(connection, fleet.number, "events")
     async for page in read.pages(connection, fleet, first=Position(0), before=size):
         leaves: list[bytes] = []
-        for place, event in enumerate(page, frontier.size):
+        for place, event in enumerate(page, tree.frontier.size):
             if event.position != place:
-                return frontier, Divergence("position_missing", place)
+                return tree.frontier, Divergence("position_missing", place)
             leaf = stored_leaf(fleet.name, event)
             if leaf != event.leaf:
-                return frontier, Divergence(
+                return tree.frontier, Divergence(
                     "leaf_mismatch",
                     place,
                     subject=event.subject,
@@ -88,24 +91,26 @@ async def _events(
                     recomputed=leaf.hex(),
                 )
             leaves.append(leaf)
-        frontier = merkle.extend(frontier, leaves).frontier
+        trouble = await tree.grow(leaves)
+        if trouble is not None:
+            return tree.frontier, trouble
         if on_progress is not None:
-            on_progress(frontier.size)
-    return frontier, _against_head(frontier, size, root, "events")
+            on_progress(tree.frontier.size)
+    return tree.frontier, await tree.end(size, root)
 
 
 async def _decisions(
     connection: Connection, fleet: Fleet, count: int, on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    frontier = merkle.EMPTY
+    tree = GrownTree(connection, fleet, "decisions")
     size, root = await recorded_root(connection, fleet.number, "decisions", at_most=count)
     async for page in decisions.pages(connection, fleet, before=count):
         leaves: list[bytes] = []
-        for number, decision in enumerate(page, frontier.size):
+        for number, decision in enumerate(page, tree.frontier.size):
             leaf = merkle.leaf_hash(decision.record)
             said = orjson.loads(decision.record) if decision.digest == leaf else {}
             if (said.get("number"), said.get("position")) != (number, decision.position):
-                return frontier, Divergence(
+                return tree.frontier, Divergence(
                     "decision_leaf_mismatch",
                     decision.position,
                     decision=number,
@@ -113,21 +118,36 @@ async def _decisions(
                     recomputed=leaf.hex(),
                 )
             leaves.append(leaf)
-        frontier = merkle.extend(frontier, leaves).frontier
+        trouble = await tree.grow(leaves) or await _cursors(connection, fleet, page)
+        if trouble is not None:
+            return tree.frontier, trouble
         if on_progress is not None:
-            on_progress(frontier.size)
-    return frontier, _against_head(frontier, size, root, "decisions")
+            on_progress(tree.frontier.size)
+    return tree.frontier, await tree.end(size, root)
 
 
-def _against_head(
-    frontier: merkle.Frontier, size: int, root: bytes, tree: Tree
+async def _cursors(
+    connection: Connection, fleet: Fleet, page: list[StoredDecision]
 ) -> Divergence | None:
-    if frontier.size == size and frontier.root() == root:
-        return None
-    return Divergence(
-        "event_root_mismatch" if tree == "events" else "decision_root_mismatch",
-        frontier.size if tree == "events" else None,
-        decision=frontier.size if tree == "decisions" else None,
-        recorded=f"{size} {root.hex()}",
-        recomputed=f"{frontier.size} {frontier.root().hex()}",
-    )
+    """Whether each cursor in reach of a page counts the decisions that were made by then."""
+    first, last = page[0], page[-1]
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT through, decisions FROM ledger.decided"
+            " WHERE fleet = $1 AND through >= $2 AND through < $3 ORDER BY through",
+            fleet.number,
+            first.position,
+            last.position,
+        )
+    made = [decision.position for decision in page]
+    for through, count in rows:
+        counted = first.number + bisect_right(made, through)
+        if count != counted:
+            return Divergence(
+                "cursor_mismatch",
+                through,
+                decision=counted,
+                recorded=str(count),
+                recomputed=str(counted),
+            )
+    return None
