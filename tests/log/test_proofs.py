@@ -10,6 +10,7 @@ from ledger.log.merkle import inclusion_proof, leaf_hash, root
 from ledger.log.notes import COSIGNATURE, Note, Signer, signer
 from ledger.log.proofs import Proof, parse_proof, verify
 from ledger.log.trust import only, parse_policy
+from tests.log import independent_verifier
 
 ENTRIES = [f"entry {number}".encode() for number in range(11)]
 LEAVES = [leaf_hash(entry) for entry in ENTRIES]
@@ -133,3 +134,42 @@ def test_no_cut_proof_shows_anything(length: int) -> None:
     trust = parse_policy(policy("group all all w1 w2 w3;quorum all"))
     with pytest.raises(InvalidRequest):
         verify(parse_proof(SPELLED[:length]), ENTRIES[6], trust)
+
+
+@given(
+    size=st.integers(1, 70),
+    place=st.integers(0, 10**6),
+    cosigners=st.integers(0, 3),
+    spoil=st.none() | st.tuples(st.integers(0, 10**6), st.integers(1, 255)),
+)
+def test_a_second_verifier_that_knows_only_the_published_texts_agrees(
+    size: int, place: int, cosigners: int, spoil: tuple[int, int] | None
+) -> None:
+    index = place % size
+    entries = [f"entry {number}".encode() for number in range(size)]
+    leaves = [leaf_hash(entry) for entry in entries]
+    text = Checkpoint("log.example/shop", size, root(leaves)).text
+    made = [each.cosign(text, seconds=1_700_000_000) for each in WITNESSES[:cosigners]]
+    hashes = inclusion_proof(
+        index, size=size, node=lambda level, at: root(leaves[at << level : (at + 1) << level])
+    )
+    spelled = Proof(index, hashes, Note(text, (LOG.sign(text), *made)).spelled).spelled
+    data = bytearray(spelled)
+    if spoil is not None:
+        data[spoil[0] % len(data)] ^= spoil[1]
+    theirs = independent_verifier.shows(
+        bytes(data),
+        entries[index],
+        LOG.key.spelled,
+        [each.key.spelled for each in WITNESSES],
+        quorum=2,
+    )
+    trust = parse_policy(policy("group most 2 w1 w2 w3;quorum most"))
+    try:
+        verify(parse_proof(bytes(data)), entries[index], trust)
+        ours = True
+    except InvalidRequest:
+        ours = False
+    assert ours == theirs
+    if spoil is None:
+        assert ours == (cosigners >= 2)
