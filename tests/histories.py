@@ -10,6 +10,7 @@ from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
 from ledger.facts.control import PolicyChanged
 from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division, Fairness
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
@@ -100,6 +101,8 @@ def node_up(
     cores: Mapping[str, int] | None = None,
     cpu: int = 4000,
     memory: int = 0,
+    numa: Mapping[str, str] | None = None,
+    numa_memory: Mapping[str, int] | None = None,
     storage: int = 0,
     volumes: Mapping[str, int] | None = None,
     pods: int | None = None,
@@ -119,8 +122,10 @@ def node_up(
         cpu=None if cores else CpuMilli(cpu),
         share_base=100,
         memory=Bytes(memory),
-        numa=(),
-        numa_memory=(),
+        numa=tuple(sorted((numa or {}).items())),
+        numa_memory=tuple(
+            (group, Bytes(size)) for group, size in sorted((numa_memory or {}).items())
+        ),
         volumes=tuple((device, Bytes(size)) for device, size in sorted((volumes or {}).items())),
         storage=Bytes(storage),
         pods=pods,
@@ -225,11 +230,32 @@ def divided(
     )
 
 
+def deployed(
+    strategy: workload.DeployStrategy = "AUTO",
+    *,
+    count: int = 1,
+    nodes_limit: int = 0,
+    policy: workload.GlobalPolicy | None = None,
+    max_share: int = -1,
+    selector: Mapping[str, str] | None = None,
+) -> workload.DeploySpec:
+    return workload.DeploySpec(
+        strategy=strategy,
+        count=count,
+        nodes_limit=nodes_limit,
+        policy=policy,
+        max_share=max_share,
+        node_selector=tuple(sorted((selector or {}).items())),
+    )
+
+
 def workload_up(
     key: str,
     replicas: int,
     division: workload.DivisionSpec | None = None,
     *,
+    cluster: str | None = None,
+    min_available: str | None = None,
     uid: str | None = None,
     revision: int | None = None,
     kind: workload.WorkloadKind = "Deployment",
@@ -248,9 +274,9 @@ def workload_up(
         replicas=Replicas(replicas),
         request=request,
         division=division,
-        cluster=None,
+        cluster=None if cluster is None else ClusterName(cluster),
         deploy=deploy,
-        min_available=None,
+        min_available=min_available,
         queue=queue,
         priority=priority,
         gang_min=1,
@@ -366,6 +392,20 @@ def fairness_of(made: Decision) -> Fairness:
     fairness = division_of(made).fairness
     assert fairness is not None, "only static weight is fair by floors and residuals"
     return fairness
+
+
+def deployment_of(made: Decision) -> Deployment:
+    assert isinstance(made.outcome, Deployment), f"a {made.kind} deploys nothing"
+    return made.outcome
+
+
+def on_nodes(world: World, subject: str) -> dict[str, list[int]]:
+    """The numbers of the instances that are in force on each node."""
+    found: dict[str, list[int]] = {}
+    held = world.deployments.of.get(Subject(subject))
+    for instance in () if held is None else held.instances:
+        found.setdefault(instance.node, []).append(instance.number)
+    return {node: found[node] for node in sorted(found)}
 
 
 def refusal_of(made: Decision) -> Refusal:

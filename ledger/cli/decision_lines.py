@@ -1,10 +1,19 @@
 """A decision in one line, for people who watch."""
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
 from rich.markup import escape
 
 from ledger.facts.decision import Decision, Outcome
+from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.deployment import Deployment, NodeChange
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal
+
+NODES_TOLD: Final = 8
+"""A line is a line: the others stand in the view ``deployments``."""
 
 
 def line(decision: Decision) -> str:
@@ -26,6 +35,16 @@ def _answer(outcome: Outcome) -> str:
                 if share.replicas or share.previous
             )
             return f"[bold]{outcome.replicas}[/bold] → {shares}"
+        case CapacityClass():
+            target = "as they are" if outcome.target is None else f"{outcome.target} on demand"
+            flags = f" [dim]{' '.join(outcome.flags)}[/dim]" if outcome.flags else ""
+            return f"[bold]{outcome.share}[/bold] → {target}{flags}"
+        case Deployment():
+            nodes = "  ".join(
+                f"{escape(change.node)} {_change(before, before + change.added - change.removed)}"
+                for change, before in _before(outcome)
+            )
+            return f"[bold]{len(outcome.instances)}[/bold] of {outcome.share} → {nodes}"
         case Refusal():
             return f"[red]{escape(outcome.reason)}[/red] (waits for {escape(outcome.waits_for)})"
 
@@ -35,3 +54,10 @@ def _change(before: int, now: int) -> str:
         return f"[dim]{now}[/dim]"
     colour = "green" if now > before else "magenta"
     return f"[{colour}]{before}→{now}[/{colour}]"
+
+
+def _before(deployment: Deployment) -> Iterator[tuple[NodeChange, int]]:
+    """The first nodes where something changed, each with how many were there."""
+    there = Counter(instance.node for instance in deployment.instances)
+    for change in deployment.changes[:NODES_TOLD]:
+        yield change, there[change.node] - change.added + change.removed

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ledger.facts.decision import LotUse, Outcome
+from ledger.reducers.world import World
 from ledger.units import Subject
 
 REFUSED: Final = "refused"
@@ -28,3 +29,13 @@ class Answered:
     outcome: Outcome
     moved: int
     lot: LotUse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """What became of a subject that gave up what it does not want any more."""
+
+    world: World
+    """For asking: without what was given up."""
+    answered: tuple[Answered, ...] = ()
+    """The decision that says so, if the subject wants nothing else; then its turn is over."""

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import division
-from ledger.decisions.answer import Answered
+from ledger.decisions import capacity_class, deployment, division
+from ledger.decisions.answer import Answered, GivenUp
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.reason import Deadline, Kind
@@ -35,16 +35,6 @@ from ledger.units import DecisionNumber, Position
 Answer = Callable[[World, World, Question, Causes], Sequence[Answered]]
 """How a question is answered: from the World before anybody of the kind gave up anything, which
 says what the subject held, and the World as it now is."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """What became of a subject that gave up what it does not want any more."""
-
-    world: World
-    """For asking: without what was given up."""
-    answered: tuple[Answered, ...] = ()
-    """The decision that says so, if the subject wants nothing else; then its turn is over."""
 
 
 GiveUp = Callable[[World, Question, Causes], GivenUp | None]
@@ -196,5 +186,9 @@ def _decision(
     )
 
 
-_RULES: Final[tuple[Rule, ...]] = (Rule("division", division.answer),)
+_RULES: Final[tuple[Rule, ...]] = (
+    Rule("division", division.answer),
+    Rule("capacity_class", capacity_class.answer),
+    Rule("deployment", deployment.answer, deployment.give_up),
+)
 """In the order in which they are asked: by what one makes possible for the next."""

@@ -54,7 +54,7 @@ from ledger.facts.reason import RETRIED, Cause, losers
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec, WorkloadUpserted
 from ledger.reducers.candidates import candidates, wish
-from ledger.reducers.retries import WAITS_FOR_CLUSTER, WAITS_FOR_NODES
+from ledger.reducers.retries import WAITS_FOR_CLUSTER, WAITS_FOR_NODES, WAITS_FOR_WISH
 from ledger.reducers.world import Causes, Question, World
 from ledger.units import ClusterName, Replicas, Subject, Weight
 
@@ -67,8 +67,6 @@ BY_ROOM: Final = ("dynamic", "aggregated")
 
 KEEP: Final = "keep"
 """The branch of an answer that is the last one."""
-
-WAITS_FOR_WISH: Final = "specification"
 
 Allocation = Mapping[ClusterName, Replicas]
 

@@ -112,8 +112,7 @@ def capacity(node: Offer, one: Wanted) -> int:
             memory_capacity(cores=cores, cpu=one.cpu, free=memory, request=Bytes(one.memory))
         )
     if one.volumes:
-        devices = VolumeNode({Device(name): max(0, size) for name, size in node.volumes})
-        held = volume_capacity(devices, one.volumes, max_deploy=one.max_deploy)
+        held = volume_capacity(devices(node), one.volumes, max_deploy=one.max_deploy)
         fitting.append(held.capacity)
     return min(fitting)
 
@@ -149,26 +148,44 @@ def _left(offers: Mapping[Offer, int], claim: Claim, one: Wanted) -> Iterator[in
 
 
 def _bound(node: Offer, one: Wanted) -> int:
+    return cpu_capacity(cpu_node(node), bound(node, one)).capacity if whole(node, one) else 0
+
+
+def whole(node: Offer, one: Wanted) -> bool:
+    """Whether what a bound instance wants is whole pieces on such a node, and any at all."""
     pieces = one.cpu * node.share_base
-    if pieces.denominator != 1:
-        return 0
-    request = CpuRequest(
+    return pieces.denominator == 1 and pieces >= 1
+
+
+def bound(node: Offer, one: Wanted) -> CpuRequest:
+    """What a bound instance asks of the cores of such a node."""
+    return CpuRequest(
         cpu=one.cpu, memory=one.memory, share_base=node.share_base, max_share=one.max_share
     )
-    free = CpuNode(
-        cores=_cores(node),
-        memory=Bytes(max(0, node.memory)),
-        numa={Core(core): NumaGroup(group) for core, group in node.numa},
-        numa_memory={NumaGroup(group): Bytes(max(0, size)) for group, size in node.numa_memory},
-    )
-    return cpu_capacity(free, request).capacity
 
 
-def _cores(node: Offer) -> dict[Core, int]:
-    """Every core with its free pieces; where only the cpu is told, as many whole ones as it makes."""
+def cpu_node(node: Offer) -> CpuNode:
+    """What is free, signed: every core with its pieces; where only the cpu is told, as many whole
+    cores as it makes."""
     if node.cores:
-        return {Core(core): max(0, pieces) for core, pieces in node.cores}
-    return {Core(str(core)): node.share_base for core in range(min(node.whole, MOST_CORES))}
+        cores = {Core(core): pieces for core, pieces in node.cores}
+    else:
+        cores = {Core(str(core)): node.share_base for core in range(min(node.whole, MOST_CORES))}
+    return CpuNode(
+        cores=cores,
+        memory=node.memory,
+        numa={Core(core): NumaGroup(group) for core, group in node.numa},
+        numa_memory={NumaGroup(group): size for group, size in node.numa_memory},
+    )
+
+
+def devices(node: Offer) -> VolumeNode:
+    """The devices, how large they are, and what of them is taken."""
+    taken = dict(node.in_use)
+    return VolumeNode(
+        {Device(name): free + taken.get(name, 0) for name, free in node.volumes},
+        {Device(name): size for name, size in taken.items()},
+    )
 
 
 def _volumes_claimed(claim: Claim) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from ledger.facts.event import Event
 from ledger.reducers import deadlines
 from ledger.reducers.evolve import evolve, lapse
 from ledger.reducers.objects import Effect
-from ledger.reducers.world import Ended, World
+from ledger.reducers.world import Ended, Released, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,28 @@ class Step:
     """In the order of their numbers; those with a ``deadline`` come before the event itself."""
     effect: Effect
     ended: tuple[Ended, ...]
-    """What the event put out of force by itself: after the decisions with a deadline, before the
-    others. A number says which decision ended, so it can have been made in this very step."""
+    """What the event, or a deadline before it, put out of force by itself. A number says which
+    decision ended, so it can have been made in this very step."""
+    released: tuple[Released, ...]
+    """Places that they took from decisions that stay in force otherwise, in order."""
 
 
 def advance(world: World, event: Event) -> Step:
     """Let time pass up to an event, fold it, decide everything that follows."""
     made: list[Decision] = []
+    ended: list[Ended] = []
+    released: list[Released] = []
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         decided = decide(lapse(world), event, deadline=deadline)
         world = decided.world
         made += decided.decisions
+        ended += world.ended
+        released += world.released
     decided = decide(evolve(world, event), event)
     return Step(
         world=decided.world,
         decisions=(*made, *decided.decisions),
         effect=decided.world.last_effect,
-        ended=decided.world.ended,
+        ended=(*ended, *decided.world.ended),
+        released=(*released, *decided.world.released),
     )

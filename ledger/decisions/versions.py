@@ -7,8 +7,24 @@ new version beside it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
+from ledger.core.capacity.cpu import CpuNode, CpuPlan, CpuRequest, cpu_plans
+from ledger.core.capacity.reallocation import (
+    Change,
+    Holding,
+    NoRoom,
+    Reallocated,
+    reallocate,
+)
+from ledger.core.capacity.volume_reallocation import NoDevice, reallocate_volumes
+from ledger.core.capacity.volume_requests import VolumeRequest
+from ledger.core.capacity.volumes import (
+    VolumeCapacity,
+    VolumeNode,
+    VolumePlan,
+    volume_capacity,
+)
 from ledger.core.division import dynamic, static_weight
 from ledger.core.division.duplicated import duplicate
 from ledger.core.division.regions import Bounds, Region, TooFew
@@ -16,6 +32,12 @@ from ledger.core.division.selection import Candidate, Selection, select, select_
 from ledger.core.division.shortage import Shortage
 from ledger.core.division.webster import Apportionment, apportion
 from ledger.core.lot import Lot
+from ledger.core.placement.answer import Placement
+from ledger.core.placement.answer import Shortage as NoPlace
+from ledger.core.placement.place import place
+from ledger.core.placement.question import Request
+from ledger.core.placement.reasons import Outcome, outcomes
+from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.errors import AlgorithmMissing
 from ledger.units import ClusterName, Replicas, Weight
 
@@ -32,6 +54,86 @@ class DivisionRules:
     duplicated: Callable[[Replicas, Sequence[ClusterName]], Mapping[ClusterName, Replicas]]
     select: Callable[[Sequence[Candidate], Bounds, Replicas | None], Selection | TooFew | Shortage]
     select_by_region: Callable[[Sequence[Region[Candidate]], Bounds, Bounds], Selection | TooFew]
+
+
+class PlansCores(Protocol):
+    """The bindings of the first so many instances on a node."""
+
+    def __call__(
+        self, node: CpuNode, request: CpuRequest, *, wanted: int
+    ) -> tuple[CpuPlan, ...]: ...
+
+
+class MeasuresVolumes(Protocol):
+    """How many instances' volumes a node holds, and where each would lie."""
+
+    def __call__(
+        self, node: VolumeNode, requests: Sequence[VolumeRequest], *, max_deploy: int
+    ) -> VolumeCapacity: ...
+
+
+class Reallocates(Protocol):
+    """What an instance holds when its request changes where it is."""
+
+    def __call__(
+        self, node: CpuNode, held: Holding, change: Change, *, share_base: int, max_share: int
+    ) -> Reallocated | NoRoom: ...
+
+
+class ReallocatesVolumes(Protocol):
+    """Where its volumes lie then."""
+
+    def __call__(
+        self,
+        node: VolumeNode,
+        *,
+        asked: Sequence[VolumeRequest],
+        held: VolumePlan,
+        requests: Sequence[VolumeRequest],
+    ) -> VolumePlan | NoDevice: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRules:
+    """One version of how instances are placed on nodes."""
+
+    place: Callable[[Request], Placement | NoPlace]
+    outcomes: Callable[[Request, Placement], Sequence[Outcome]]
+    cpu_plans: PlansCores
+    volume_capacity: MeasuresVolumes
+    reallocate: Reallocates
+    reallocate_volumes: ReallocatesVolumes
+
+
+class SetsTarget(Protocol):
+    """How many instances belong on on-demand nodes."""
+
+    def __call__(
+        self, workload: Workload, *, default: str | None, strictness: Strictness
+    ) -> Target: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRules:
+    """One version of how instances are told apart for on-demand and spot nodes."""
+
+    target: SetsTarget
+
+
+def placement(version: int) -> PlacementRules:
+    """How instances are placed; ``AlgorithmMissing`` if this program has no such version."""
+    try:
+        return _PLACEMENT[version]
+    except KeyError:
+        raise AlgorithmMissing("placement", version) from None
+
+
+def spot(version: int) -> SpotRules:
+    """How targets are set; ``AlgorithmMissing`` if this program has no such version."""
+    try:
+        return _SPOT[version]
+    except KeyError:
+        raise AlgorithmMissing("spot", version) from None
 
 
 def division(version: int) -> DivisionRules:
@@ -76,3 +178,16 @@ _DIVISION: Final[Mapping[int, DivisionRules]] = {
         select_by_region=_select_by_region_1,
     )
 }
+
+_PLACEMENT: Final[Mapping[int, PlacementRules]] = {
+    1: PlacementRules(
+        place=place,
+        outcomes=outcomes,
+        cpu_plans=cpu_plans,
+        volume_capacity=volume_capacity,
+        reallocate=reallocate,
+        reallocate_volumes=reallocate_volumes,
+    )
+}
+
+_SPOT: Final[Mapping[int, SpotRules]] = {1: SpotRules(target=target)}

@@ -14,8 +14,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ledger.facts import division, refusal
+from ledger.facts import capacity_class, deployment, division, refusal
 from ledger.facts.canonical import Plain, canonical
+from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
@@ -34,7 +36,7 @@ class LotUse:
     draws: tuple[str, ...]
 
 
-Outcome = Division | Refusal
+Outcome = Division | CapacityClass | Deployment | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,10 @@ def result(outcome: Outcome) -> Plain:
     match outcome:
         case Division():
             return division.result(outcome)
+        case CapacityClass():
+            return capacity_class.result(outcome)
+        case Deployment():
+            return deployment.result(outcome)
         case Refusal():
             return refusal.result(outcome)
 
@@ -120,6 +126,10 @@ def reasons(outcome: Outcome) -> Plain:
     match outcome:
         case Division():
             return division.reasons(outcome)
+        case CapacityClass():
+            return capacity_class.reasons(outcome)
+        case Deployment():
+            return deployment.reasons(outcome)
         case Refusal():
             return refusal.reasons(outcome)
 
@@ -156,6 +166,10 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
     match plain["kind"]:
         case "division":
             return division.read(answer, why)
+        case "capacity_class":
+            return capacity_class.read(answer, why)
+        case "deployment":
+            return deployment.read(answer, why)
         case "refusal":
             return refusal.read(answer, why)
         case unknown:

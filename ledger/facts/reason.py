@@ -30,15 +30,29 @@ Kind = Literal[
 ]
 """The names are public: ``ledger_api.decisions.kind`` shows them."""
 
-Cause = Literal["edited", "candidates", "rescheduled", "fresh", "policy", "room"]
+Cause = Literal[
+    "edited",
+    "candidates",
+    "rescheduled",
+    "fresh",
+    "share",
+    "lost",
+    "reclaiming",
+    "gone",
+    "policy",
+    "room",
+    "target",
+]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
-decided again (``fresh``: from nothing); or it had been refused, and since then the policy changed
-or there is more room."""
+decided again (``fresh``: from nothing); its share of a division changed, some of its instances were
+lost or are about to be, its workload is gone; or it had been refused, and since then the policy
+changed, there is more room, or the part of it that belongs on on-demand nodes is another."""
 
-RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room"})
+RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})
 """The causes for which a refused subject is asked again without being touched itself."""
 
-DeadlineKind = Literal["grace"]
+DeadlineKind = Literal["grace", "node_grace"]
+"""A cluster, or a node, has been not ready for too long."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

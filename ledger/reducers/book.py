@@ -78,6 +78,8 @@ class Offer(NamedTuple):
     volumes: tuple[tuple[str, Bytes], ...]
     storage: Bytes
     pods: int | None
+    in_use: tuple[tuple[str, Bytes], ...]
+    """What of each device is taken; those of which nothing is are not named."""
 
 
 class Change(NamedTuple):
@@ -92,7 +94,7 @@ class Change(NamedTuple):
 def changed(book: Book, changes: Iterable[Change]) -> Book:
     """The book with these changes made to it."""
     for node, holding, times in changes:
-        held = _add(book.get(node, NOTHING_HELD), holding, times)
+        held = added(book.get(node, NOTHING_HELD), holding, times)
         if held == NOTHING_HELD:
             book = book.delete(node) if node in book else book
         else:
@@ -105,16 +107,14 @@ def free(node: NodeUpserted, held: Held) -> Offer:
     pieces = held.pieces
     cores: Amounts = node.cores
     whole = 0
-    if node.cpu is None:
-        cpu = MILLI * sum(count for _, count in node.cores) // node.share_base
-    else:
-        cpu, whole = node.cpu, node.cpu // MILLI
+    if node.cpu is not None:
+        whole = node.cpu // MILLI
         if pieces:
             cores = tuple(sorted((str(core), node.share_base) for core in range(whole)))
     return Offer(
         cores=_less(cores, pieces),
         whole=whole,
-        cpu=CpuMilli(cpu - held.cpu),
+        cpu=CpuMilli(cpu_milli(node) - held.cpu),
         share_base=node.share_base,
         memory=Bytes(node.memory - held.memory),
         numa=node.numa,
@@ -122,7 +122,17 @@ def free(node: NodeUpserted, held: Held) -> Offer:
         volumes=_less_bytes(node.volumes, held.volumes),
         storage=Bytes(node.storage - held.storage),
         pods=None if node.pods is None else node.pods - held.pods,
+        in_use=tuple(
+            (name, Bytes(held.volumes[name])) for name, _ in node.volumes if name in held.volumes
+        ),
     )
+
+
+def cpu_milli(node: NodeUpserted) -> CpuMilli:
+    """What a node has in the one book of cpu, whichever way it declares it."""
+    if node.cpu is not None:
+        return node.cpu
+    return CpuMilli(MILLI * sum(count for _, count in node.cores) // node.share_base)
 
 
 def grew(before: Offer | None, after: Offer | None) -> bool:
@@ -144,7 +154,8 @@ def grew(before: Offer | None, after: Offer | None) -> bool:
     )
 
 
-def _add(held: Held, holding: Holding, times: int) -> Held:
+def added(held: Held, holding: Holding, times: int) -> Held:
+    """What is held with so many holdings more, or fewer."""
     return Held(
         cpu=held.cpu + times * holding.cpu,
         memory=held.memory + times * holding.memory,

@@ -4,7 +4,8 @@ A cluster that became not ready still counts as a candidate for the policy's ``g
 from that moment; the deadline is fixed when it is set, and taken back if the cluster is ready again
 or goes. One that was never seen ready has no grace, and neither has another life of the name.
 
-A node that is about to be taken away takes no new work for the rest of its life.
+A node that is about to be taken away takes no new work for the rest of its life. What is lost with
+one is told in ``ledger.reducers.deployments``.
 
 With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
@@ -12,7 +13,6 @@ it does not name, except what was reported after the moment up to which the list
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from ledger.facts.cluster import (
     ClusterRemoved,
@@ -22,14 +22,12 @@ from ledger.facts.cluster import (
     NodeUpserted,
 )
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, objects, retries
+from ledger.reducers import deadlines, deployments, objects, retries
 from ledger.reducers.candidates import touched
 from ledger.reducers.objects import Key
 from ledger.reducers.rooms import with_nodes, without_marks
 from ledger.reducers.world import Cluster, World
 from ledger.units import ClusterName, Microseconds, Subject
-
-MICROSECONDS_PER_MILLISECOND: Final = 1000
 
 
 def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: str) -> World:
@@ -75,6 +73,11 @@ def grace_over(world: World, deadline: Deadline) -> World:
     return _put(world, name, before, replace(before, grace=None))
 
 
+def node_grace_over(world: World, deadline: Deadline) -> World:
+    """A node has been not ready for too long."""
+    return deployments.node_grace_over(world, deadline)
+
+
 def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source: str) -> World:
     """A node came or changed; another life of it is not about to be taken away."""
     told = objects.upsert(world.objects, Key("node", subject), fact, source=source, now=world.now)
@@ -83,7 +86,12 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     reclaiming = world.rooms.reclaiming
     if told.before is None:
         reclaiming = without_marks(world, [subject])
-    return with_nodes(world, told.objects, [subject], reclaiming=reclaiming)
+        world = deployments.node_settled(world, subject)
+    world = with_nodes(world, told.objects, [subject], reclaiming=reclaiming)
+    if told.before is None:
+        return deployments.nodes_lost(world, [subject])
+    assert isinstance(told.before, NodeUpserted)
+    return deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
 
 
 def node_reclaiming(world: World, subject: Subject) -> World:
@@ -92,7 +100,8 @@ def node_reclaiming(world: World, subject: Subject) -> World:
     if effect != "applied":
         return replace(world, last_effect=effect)
     reclaiming = world.rooms.reclaiming.set(subject, None)
-    return with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
+    world = with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
+    return deployments.node_reclaiming(world, subject)
 
 
 def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: str) -> World:
@@ -158,12 +167,14 @@ def _grace(world: World, fact: ClusterUpserted, before: Cluster | None) -> Deadl
     grace = world.policy.grace.cluster_ms
     if grace == 0:
         return None
-    at = Microseconds(world.now + grace * MICROSECONDS_PER_MILLISECOND)
-    return Deadline(at, "grace", Subject(fact.name))
+    return Deadline(deadlines.after(world.now, grace), "grace", Subject(fact.name))
 
 
 def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]) -> World:
-    return with_nodes(world, left, nodes, reclaiming=without_marks(world, nodes))
+    world = with_nodes(world, left, nodes, reclaiming=without_marks(world, nodes))
+    for node in nodes:
+        world = deployments.node_settled(world, node)
+    return deployments.nodes_lost(world, nodes)
 
 
 def _without_disks(

@@ -6,11 +6,19 @@ a better queue than a clever one.
 """
 
 from bisect import bisect_left, insort
+from typing import Final
 
 from ledger.facts.reason import Deadline
-from ledger.units import Microseconds
+from ledger.units import Microseconds, Milliseconds
 
 Deadlines = tuple[Deadline, ...]
+
+MICROSECONDS_PER_MILLISECOND: Final = 1000
+
+
+def after(now: Microseconds, milliseconds: Milliseconds) -> Microseconds:
+    """The moment so long after now."""
+    return Microseconds(now + milliseconds * MICROSECONDS_PER_MILLISECOND)
 
 
 def put(deadlines: Deadlines, deadline: Deadline) -> Deadlines:

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from immutables import Map
-
 from ledger.errors import AlgorithmMissing
 from ledger.facts.cluster import (
     ClusterRemoved,
@@ -60,6 +58,7 @@ from ledger.facts.workload import (
 from ledger.reducers import (
     clusters,
     deadlines,
+    instances,
     objects,
     outcomes,
     policies,
@@ -68,7 +67,7 @@ from ledger.reducers import (
 )
 from ledger.reducers.objects import Key, Noun, Removal, Upsert
 from ledger.reducers.world import NOTHING_DUE, Due, World
-from ledger.units import DecisionNumber, Position, Subject, Uid
+from ledger.units import Position, Subject, Uid
 
 ENGINE_VERSION: Final = 1
 """Of everything here and of what ``ledger.decisions`` asks when."""
@@ -87,10 +86,12 @@ def lapse(world: World) -> World:
     """Fire the first deadline."""
     _require_engine(world)
     deadline = world.deadlines[0]
-    world = replace(retries.begun(world), now=deadline.at, due=NOTHING_DUE)
+    world = replace(retries.begun(world), now=deadline.at, due=NOTHING_DUE, ended=(), released=())
     match deadline.kind:
         case "grace":
             world = clusters.grace_over(world, deadline)
+        case "node_grace":
+            world = clusters.node_grace_over(world, deadline)
     assert deadline not in world.deadlines, f"{deadline} would fire for ever"
     return _held(world)
 
@@ -116,14 +117,14 @@ def _happened(world: World, event: Event) -> World:
     _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     world = replace(
-        retries.begun(world),
+        _remembering(retries.begun(world), forgotten),
         position=Position(event.position + 1),
         now=event.recorded_at,
         objects=remembered,
-        latest=_remembered(world.latest, forgotten),
         due=NOTHING_DUE,
         last_effect="applied",
         ended=(),
+        released=(),
     )
     return _held(_said(world, event.source, event.subject, event.fact))
 
@@ -215,14 +216,20 @@ def _named(world: World, noun: Noun, subject: Subject, uid: Uid | None) -> World
     return replace(world, last_effect=objects.named(world.objects, Key(noun, subject), uid=uid))
 
 
-def _remembered(
-    latest: Map[Subject, DecisionNumber], forgotten: Sequence[Key]
-) -> Map[Subject, DecisionNumber]:
+def _remembering(world: World, forgotten: Sequence[Key]) -> World:
     """Without what had been decided about workloads that are forgotten."""
     for noun, subject in forgotten:
-        if noun == "workload" and subject in latest:
-            latest = latest.delete(subject)
-    return latest
+        if noun == "workload":
+            gone = [subject]
+            if subject in world.deployments.clusters:
+                left, more = instances.forgotten(world.deployments, subject)
+                world = replace(world, deployments=left)
+                gone += more
+            latest = world.latest
+            for each in gone:
+                latest = latest.delete(each) if each in latest else latest
+            world = replace(world, latest=latest)
+    return world
 
 
 def _require_engine(world: World) -> None:

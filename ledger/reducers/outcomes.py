@@ -6,14 +6,18 @@ the World that made them.
 
 from dataclasses import replace
 
+from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal
-from ledger.reducers import retries
+from ledger.reducers import deployments, retries
 from ledger.reducers.candidates import wish
+from ledger.reducers.instances import Deployed, LastTarget
+from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING
 from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import LastDivision, OpenRefusal, Question, World
-from ledger.units import DecisionNumber, Position
+from ledger.units import DecisionNumber, Position, Subject
 
 
 def decided(world: World, decision: Decision) -> World:
@@ -32,10 +36,12 @@ def decided(world: World, decision: Decision) -> World:
     match decision.outcome:
         case Division() as division:
             return _divided(world, decision, division)
+        case CapacityClass() as target:
+            return _classed(world, decision.subject, target)
+        case Deployment() as deployment:
+            return _deployed(world, decision, deployment)
         case Refusal() as refusal:
-            question = Question(refusal.wanted, decision.subject)
-            refused = OpenRefusal(decision.number, refusal)
-            return retries.opened(world, question, refused, wish(world.workload(decision.subject)))
+            return _refused(world, decision, refusal)
 
 
 def _divided(world: World, decision: Decision, division: Division) -> World:
@@ -45,10 +51,8 @@ def _divided(world: World, decision: Decision, division: Division) -> World:
         epochs = epochs.set(subject, decision.lot.epoch + 1)
     workload = world.workload(subject)
     assert workload is not None, f"{subject} is divided and not there"
-    last = LastDivision(
-        decision.number, decision.position, division, in_force=True, request=workload.request
-    )
-    before = world.divisions.last.get(subject)
+    last = LastDivision(decision.number, decision.position, division, in_force=True)
+    before = world
     world = replace(
         world,
         divisions=replace(
@@ -56,4 +60,42 @@ def _divided(world: World, decision: Decision, division: Division) -> World:
         ),
     )
     world = retries.closed(world, Question("division", subject), wish(workload))
-    return claims_replaced(world, before, last)
+    return claims_replaced(before, deployments.shared(world, subject), subject)
+
+
+def _classed(world: World, subject: Subject, decided: CapacityClass) -> World:
+    last = LastTarget(decided.target, decided.flags)
+    kept = replace(world.deployments, targets=world.deployments.targets.set(subject, last))
+    return replace(world, deployments=kept)
+
+
+def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
+    before = world.deployments.of[decision.subject]
+    after = Deployed(
+        workload=before.workload,
+        cluster=before.cluster,
+        uid=decided.uid,
+        share=before.share,
+        instances=decided.instances,
+        waiting=decided.waiting,
+        ordered=decided.ordered,
+        number=decision.number,
+    )
+    return deployments.decided(world, decision.subject, after, complete=decided.complete)
+
+
+def _refused(world: World, decision: Decision, refusal: Refusal) -> World:
+    question = Question(refusal.wanted, decision.subject)
+    refused = OpenRefusal(decision.number, refusal)
+    match refusal.wanted:
+        case "deployment":
+            if refusal.waits_for == WAITS_FOR_NOTHING:
+                return world
+            hook = deployments.hook(decision.subject)
+            world = retries.end_refusal(world, question, hook)
+            if refusal.waits_for != WAITS_FOR_NODES:
+                return replace(world, refusals=world.refusals.set(question, refused))
+            return retries.list_refusal(world, question, refused, hook)
+        case _:
+            spec = wish(world.workload(decision.subject))
+            return retries.opened(world, question, refused, spec)

@@ -1,8 +1,8 @@
 """What happens to a fleet's policy.
 
 A change takes effect at its own position and asks nobody who was served. Whoever was refused a
-division and waits for clusters or their nodes is asked again when a setting that divisions are made
-by, or their version, changed.
+division or a deployment and waits for clusters or their nodes is asked again when a setting that
+those are made by, or their version, changed.
 """
 
 from dataclasses import replace
@@ -19,8 +19,16 @@ def changed(world: World, fact: PolicyChanged) -> World:
     before = world.policy
     after = merge(before, fact.change, default=world.genesis.policy)
     world = replace(world, policy=after, policy_digest=policy_digest(world.genesis, after))
-    return world if _divides_by(before) == _divides_by(after) else retries.other_policy(world)
+    if _divides_by(before) != _divides_by(after):
+        world = retries.other_policy(world, "division")
+    if _deploys_by(before) != _deploys_by(after):
+        world = retries.other_policy(world, "deployment")
+    return world
 
 
 def _divides_by(policy: Policy) -> tuple[object, ...]:
     return policy.division, policy.algorithms.division, policy.placement.max_deploy
+
+
+def _deploys_by(policy: Policy) -> tuple[object, ...]:
+    return policy.placement, policy.spot, policy.algorithms.placement, policy.algorithms.spot

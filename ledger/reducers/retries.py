@@ -18,7 +18,7 @@ from typing import Final
 from immutables import Map
 
 from ledger.facts.decision import Decision
-from ledger.facts.reason import RETRIED
+from ledger.facts.reason import RETRIED, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec
 from ledger.reducers.candidates import concerned, list_under
@@ -30,6 +30,12 @@ WAITS_FOR_CLUSTER: Final = "cluster"
 
 WAITS_FOR_NODES: Final = "nodes"
 """For room on the nodes of its clusters."""
+
+WAITS_FOR_WISH: Final = "specification"
+"""For another wish of its own."""
+
+WAITS_FOR_NOTHING: Final = "nothing"
+"""It was asked once and is not open."""
 
 Hook = tuple[str, ...]
 """What a refusal waits for, as it is listed: ("nodes", cluster) for deployments, ("disks",) for
@@ -60,23 +66,23 @@ def grew(world: World, clusters: Iterable[ClusterName]) -> World:
         return world
     for cluster in clusters:
         for subject in concerned(world, waiting, cluster):
-            world = _mark(world, Question("division", subject), _GREW)
+            world = mark(world, Question("division", subject), _GREW)
         world = grew_for(world, ("nodes", cluster))
     return world
 
 
-def other_policy(world: World) -> World:
-    """What divisions are made by has changed."""
+def other_policy(world: World, kind: Kind) -> World:
+    """What this kind of decision is made by has changed."""
     for question in sorted(world.refusals):
-        if _may_grow(world.refusals[question]) and question.kind == "division":
-            world = _mark(world, question, _OTHER_POLICY)
+        if _may_grow(world.refusals[question]) and question.kind == kind:
+            world = mark(world, question, _OTHER_POLICY)
     return world
 
 
 def grew_for(world: World, hook: Hook, causes: Causes = _GREW) -> World:
     """What those listed under a hook wait for grew, or is to be looked at again."""
     for question in sorted(world.retries.listed.get(hook, _NOBODY)):
-        world = _mark(world, question, causes)
+        world = mark(world, question, causes)
     return world
 
 
@@ -169,10 +175,10 @@ def _listed(
     return replace(world, retries=replace(world.retries, waiting=waiting))
 
 
-def _mark(world: World, question: Question, causes: Causes) -> World:
+def mark(world: World, question: Question, causes: Causes) -> World:
+    """What somebody who is refused waits for may have come."""
     before = world.retries.marked.get(question)
     if before is not None:
         causes |= before.causes
-    mark = Mark(causes, world.decisions)
-    marked = world.retries.marked.set(question, mark)
+    marked = world.retries.marked.set(question, Mark(causes, world.decisions))
     return replace(world, retries=replace(world.retries, marked=marked))

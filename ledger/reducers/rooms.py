@@ -2,8 +2,9 @@
 
 What a node has free (``ledger.reducers.book``) counts while it is ready, schedulable and not about
 to be taken away. Nodes that have the same are kept as one offer with a number, so that whoever
-counts what fits looks at each kind of node once. A division in force claims what its replicas request on each of its
-clusters, whichever nodes they will end up on; edits of the request change the claim with it.
+counts what fits looks at each kind of node once. What a workload was promised on a cluster, by its
+division in force or because it is all to be deployed there, and has on no node yet, claims what it
+requests, whichever nodes it will end up on; edits of the request change the claim with it.
 
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
 only known by its text, is worked out by ``ledger.decisions.room``. A cluster with more room than
@@ -12,7 +13,7 @@ before may serve somebody who was refused: ``ledger.reducers.retries`` is told.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from immutables import Map
 
@@ -20,12 +21,15 @@ from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import Request
 from ledger.reducers import book
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
+from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
-from ledger.reducers.retries import grew
-from ledger.reducers.world import NO_ROOM, Claim, LastDivision, Room, World
+from ledger.reducers.retries import grew, grew_for
+from ledger.reducers.world import NO_ROOM, Claim, Room, World
 from ledger.units import ClusterName, Subject
 
 Name = TypeVar("Name")
+
+_NOWHERE: Final[Map[ClusterName, None]] = Map()
 
 
 def node_in_use(
@@ -48,7 +52,12 @@ def with_nodes(
 ) -> World:
     """The World with these objects, and the offers of the named nodes as they now are."""
     rooms = replace(world.rooms, reclaiming=reclaiming)
-    return _offered(world, replace(world, objects=objects, rooms=rooms), subjects)
+    named = tuple(subjects)
+    after = _offered(world, replace(world, objects=objects, rooms=rooms), named)
+    # Whatever changed on a node may be what somebody there waits for.
+    for cluster in sorted({subject.partition("/")[0] for subject in named}):
+        after = grew_for(after, ("nodes", cluster))
+    return after
 
 
 def with_holdings(world: World, changes: Sequence[Change]) -> World:
@@ -74,19 +83,19 @@ def without_marks(world: World, subjects: Iterable[Subject]) -> Map[Subject, Non
     return reclaiming
 
 
-def claims_replaced(world: World, before: LastDivision | None, after: LastDivision | None) -> World:
-    """One division's claims in the place of another's; one that is not in force claims nothing."""
+def claims_replaced(before: World, world: World, workload: Subject) -> World:
+    """The World with what a workload now claims in the place of what it claimed before."""
+    was, is_ = _claims(before, workload), _claims(world, workload)
+    if was == is_:
+        return world
     by_cluster = world.rooms.by_cluster
     changed: dict[ClusterName, None] = {}
-    for last, sign in ((before, -1), (after, 1)):
-        if last is None or not last.in_force:
-            continue
-        for share in last.division.shares:
-            if share.replicas:
-                room = by_cluster.get(share.cluster, NO_ROOM)
-                claim = _claimed(room.claim, last.request, sign * share.replicas)
-                by_cluster = _put(by_cluster, share.cluster, replace(room, claim=claim))
-                changed[share.cluster] = None
+    for claims, sign in ((was, -1), (is_, 1)):
+        for cluster, (request, replicas) in claims.items():
+            room = by_cluster.get(cluster, NO_ROOM)
+            claim = _claimed(room.claim, request, sign * replicas)
+            by_cluster = _put(by_cluster, cluster, replace(room, claim=claim))
+            changed[cluster] = None
     rooms = replace(world.rooms, by_cluster=by_cluster)
     released = [
         cluster
@@ -94,6 +103,30 @@ def claims_replaced(world: World, before: LastDivision | None, after: LastDivisi
         if _takes_less(world.rooms.of(cluster).claim, rooms.of(cluster).claim)
     ]
     return grew(replace(world, rooms=rooms), released)
+
+
+def _claims(world: World, workload: Subject) -> dict[ClusterName, tuple[Request, int]]:
+    """What a workload was promised and has on no node yet; in no order."""
+    fact = world.workload(workload)
+    if fact is None:
+        return {}
+    last = world.divisions.last.get(workload)
+    deployed = {
+        cluster: state
+        for cluster in world.deployments.clusters.get(workload, _NOWHERE)
+        if (state := world.deployments.of.get(subject_of(workload, cluster))) is not None
+    }
+    if last is not None and last.in_force:
+        promised = [(share.cluster, int(share.replicas)) for share in last.division.shares]
+    else:
+        promised = [(cluster, state.share) for cluster, state in deployed.items()]
+    claims: dict[ClusterName, tuple[Request, int]] = {}
+    for cluster, share in promised:
+        state = deployed.get(cluster)
+        held = 0 if state is None or state.over else len(state.instances)
+        if share > held:
+            claims[cluster] = fact.request, share - held
+    return claims
 
 
 def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:

@@ -1,7 +1,7 @@
 """What happens to workloads: which of their changes raise a question, and what ends with them.
 
 A change of the replicas, of the wish to be divided, or of the uid asks for a division, and so does
-one of what each replica takes where a division is refused; any other change asks nothing. Another uid is another workload: nothing of the old one is remembered but that
+one of what each replica takes where a division is refused; any other change asks for none. What asks for a deployment is told in ``ledger.reducers.deployments``. Another uid is another workload: nothing of the old one is remembered but that
 it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
 """
 
@@ -17,11 +17,11 @@ from ledger.facts.workload import (
     WorkloadRescheduled,
     WorkloadUpserted,
 )
-from ledger.reducers import objects, retries
+from ledger.reducers import deployments, objects, retries
 from ledger.reducers.candidates import list_under, wish
 from ledger.reducers.objects import Key
 from ledger.reducers.rooms import claims_replaced
-from ledger.reducers.world import NOTHING_DUE, Causes, Ended, Question, World
+from ledger.reducers.world import Causes, Ended, Question, World
 from ledger.units import Subject
 
 Name = TypeVar("Name")
@@ -36,6 +36,7 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     before = world.workload(subject)
+    earlier = world
     world = replace(world, objects=told.objects)
     if before is None or told.before is None:
         world = _forget(world, subject, wish(before))
@@ -43,10 +44,12 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
     elif wish(fact) is None and wish(before) is not None:
         world = _give_up(world, subject, wish(before))
     world = _list(world, subject, wish(before), wish(fact))
-    world = _claim(world, subject, fact)
-    if wish(fact) is None or (before is not None and _same_question(world, subject, before, fact)):
-        return world
-    return _ask(world, subject, frozenset({"edited"}))
+    if wish(fact) is not None and (
+        before is None or not _same_question(world, subject, before, fact)
+    ):
+        world = _ask(world, subject, frozenset({"edited"}))
+    world = deployments.upserted(world, subject, before)
+    return claims_replaced(earlier, world, subject)
 
 
 def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: str) -> World:
@@ -62,8 +65,9 @@ def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: st
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     before = wish(world.workload(subject))
-    world = replace(world, objects=told.objects)
-    return _forget(world, subject, before)
+    earlier = world
+    world = _forget(replace(world, objects=told.objects), subject, before)
+    return claims_replaced(earlier, world, subject)
 
 
 def rescheduled(world: World, subject: Subject, fact: WorkloadRescheduled) -> World:
@@ -71,9 +75,10 @@ def rescheduled(world: World, subject: Subject, fact: WorkloadRescheduled) -> Wo
     effect = objects.named(world.objects, Key("workload", subject), uid=fact.uid)
     if effect != "applied":
         return replace(world, last_effect=effect)
-    if wish(world.workload(subject)) is None:
-        return world
-    return _ask(world, subject, frozenset({"fresh" if fact.fresh else "rescheduled"}))
+    causes: Causes = frozenset({"fresh" if fact.fresh else "rescheduled"})
+    if wish(world.workload(subject)) is not None:
+        world = _ask(world, subject, causes)
+    return deployments.shared(world, subject, causes)
 
 
 def finished(world: World, subject: Subject, fact: JobFinished) -> World:
@@ -88,7 +93,7 @@ def finished(world: World, subject: Subject, fact: JobFinished) -> World:
 
 
 def _ask(world: World, subject: Subject, causes: Causes) -> World:
-    return replace(world, due=NOTHING_DUE.set(Question("division", subject), causes))
+    return replace(world, due=world.due.set(Question("division", subject), causes))
 
 
 def _same_question(
@@ -112,19 +117,10 @@ def _list(
     return replace(world, divisions=replace(divisions, interested=interested))
 
 
-def _claim(world: World, subject: Subject, fact: WorkloadUpserted) -> World:
-    """What its replicas take where they are, if an edit changed that."""
-    last = world.divisions.last.get(subject)
-    if last is None or not last.in_force or last.request == fact.request:
-        return world
-    now = replace(last, request=fact.request)
-    divisions = replace(world.divisions, last=world.divisions.last.set(subject, now))
-    return claims_replaced(replace(world, divisions=divisions), last, now)
-
-
 def _forget(world: World, subject: Subject, before: DivisionSpec | None) -> World:
     """The life that was in force is over: its last result, its epochs, its refusals."""
     world = _list(_give_up(world, subject, before), subject, before, None)
+    world = deployments.life_over(world, subject)
     divisions = world.divisions
     if subject not in divisions.last and subject not in divisions.epochs:
         return world
@@ -151,7 +147,6 @@ def _give_up(world: World, subject: Subject, before: DivisionSpec | None) -> Wor
         ended.append(Ended("division", subject, last.number))
         given_up = replace(last, in_force=False)
         divisions = replace(divisions, last=divisions.last.set(subject, given_up))
-        world = claims_replaced(world, last, given_up)
     if refused is not None:
         ended.append(Ended("refusal", subject, refused.number))
     if not ended and question not in world.waiting:
@@ -160,7 +155,7 @@ def _give_up(world: World, subject: Subject, before: DivisionSpec | None) -> Wor
         world,
         divisions=divisions,
         waiting=_without(world.waiting, question),
-        ended=tuple(ended),
+        ended=(*world.ended, *ended),
     )
 
 

@@ -21,9 +21,10 @@ from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.policy import Policy
 from ledger.facts.reason import Cause, Deadline, Kind
 from ledger.facts.refusal import Refusal
-from ledger.facts.workload import Request, WorkloadUpserted
+from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Book, Offer
 from ledger.reducers.deadlines import Deadlines
+from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.units import (
     ClusterName,
@@ -31,6 +32,7 @@ from ledger.units import (
     FleetName,
     Incarnation,
     Microseconds,
+    NodeName,
     Position,
     Subject,
 )
@@ -76,8 +78,6 @@ class LastDivision:
     in_force: bool
     """False once the wish to be divided was taken away: the result is remembered, the places are
     given up."""
-    request: Request
-    """What each replica takes, as its claims are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,8 @@ class Rooms:
     by_cluster: Map[ClusterName, Room]
     reclaiming: Map[Subject, None]
     """Nodes that are about to be taken away: they take no new work."""
+    graces: Map[Subject, Deadline]
+    """Nodes that became not ready, and until when what is on them is not lost."""
 
     def of(self, cluster: ClusterName) -> Room:
         """One cluster's room."""
@@ -160,6 +162,17 @@ class OpenRefusal:
     refusal: Refusal
 
 
+class Released(NamedTuple):
+    """Places that an event by itself took from a decision that stays in force otherwise."""
+
+    subject: Subject
+    number: DecisionNumber
+    """Of the decision."""
+    cluster: ClusterName
+    node: NodeName
+    instances: int
+
+
 class Ended(NamedTuple):
     """A decision that an event by itself put out of force: a placement given up, a refusal moot."""
 
@@ -187,6 +200,7 @@ class World:
     divisions: Divisions
     rooms: Rooms
     book: Book
+    deployments: Deployments
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
     retries: Retries
@@ -200,7 +214,9 @@ class World:
     last_effect: Effect
     """What the event just folded did."""
     ended: tuple[Ended, ...]
-    """What the event just folded put out of force, in order."""
+    """What the event or deadline just folded put out of force, in order."""
+    released: tuple[Released, ...]
+    """What it took away, in order."""
 
     @property
     def fleet(self) -> FleetName:
@@ -227,8 +243,9 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         objects=NO_OBJECTS,
         clusters=Map(),
         divisions=Divisions(Map(), Map(), Map()),
-        rooms=Rooms(Map(), Map()),
+        rooms=Rooms(Map(), Map(), Map()),
         book=Map(),
+        deployments=NO_DEPLOYMENTS,
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0),
         latest=Map(),
@@ -237,6 +254,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         due=NOTHING_DUE,
         last_effect="no_effect",
         ended=(),
+        released=(),
     )
 
 

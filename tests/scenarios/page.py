@@ -6,18 +6,25 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
 
     cluster m1 ready=no tier=gold          a cluster is there; what is not known is a label
     node m1/n1 cpu=4 memory=8              a node; memory and everything but cpu in whole numbers
+    node m1/n2 cores=0:100,1:50 storage=9 schedulable=no
+                                           what each core has; devices are disks=/a:10,/b:5
     gone node m1/n1                        it is gone
     reclaim m1/n1                          it is about to be taken away
     workload shop/web 6 m1=2 m2=1          six replicas by these weights; none: all alike
     workload shop/api 6 strategy=dynamic @memory=2 over=1..3 regions=2..
                                            by room; what each takes; over how many clusters, regions
+    workload shop/db 5 strategy=none cluster=m1 deploy=AUTO available=2
+                                           not divided, all on m1; placed on its nodes by AUTO; how
+                                           many on demand. count=, limit=, global=, on=tier:gold say
+                                           more of how it is deployed
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
     policy hold=true grace.cluster_ms=50   other settings
     wait 5s                                nothing happens for a while
 
 An event that did nothing says why; a decision says its number, what was decided about whom by
-which rule, how many replicas moved and what made it due, then one line for each cluster.
+which rule, how many replicas moved and what made it due, then one line for each cluster; of a deployment,
+each node with its instances, what they are bound to, who moved and who was given up.
 """
 
 from collections.abc import Iterator
@@ -26,17 +33,27 @@ from fractions import Fraction
 from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
+from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
 from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.event import Fact
 from ledger.facts.policy import PolicyValue
 from ledger.facts.refusal import Refusal
-from ledger.facts.workload import DivisionStrategy, WorkloadKind
+from ledger.facts.workload import (
+    DeploySpec,
+    DeployStrategy,
+    DivisionStrategy,
+    GlobalPolicy,
+    WorkloadKind,
+)
+from ledger.units import NodeName
 from tests.histories import (
     SECOND,
     History,
     cluster_gone,
     cluster_up,
+    deployed,
     divided,
     each_takes,
     node_gone,
@@ -131,6 +148,18 @@ def _decision(made: Decision) -> Iterator[str]:
                 lot, drawn = made.lot, " ".join(made.lot.draws)
                 yield f"  lot {lot.workload}/{lot.epoch}: {division.fairness.drawn} {drawn}"
             yield from _losers(division)
+        case CapacityClass() as target:
+            flags = "".join(f", {flag}" for flag in target.flags)
+            yield (
+                f"#{made.number} {made.subject} on demand: {_or_none(target.previous)} ->"
+                f" {_or_none(target.target)} of {target.share} by {made.branch}{flags}: {due}{after}"
+            )
+        case Deployment() as deployment:
+            yield (
+                f"#{made.number} {made.subject} {len(deployment.instances)} of {deployment.share}"
+                f" by {made.branch}, moved {made.moved}: {due}{after}"
+            )
+            yield from _deployment(deployment)
         case Refusal() as refusal:
             detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
             yield (
@@ -138,6 +167,44 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" waits for {refusal.waits_for}: {due}{after}"
             )
             yield from _losers(refusal)
+
+
+def _deployment(deployment: Deployment) -> Iterator[str]:
+    there: dict[str, list[int]] = {}
+    for instance in deployment.instances:
+        there.setdefault(instance.node, []).append(instance.number)
+    changes = {change.node: change for change in deployment.changes}
+    for node in sorted(there.keys() | changes.keys()):
+        numbers = " ".join(str(number) for number in there.get(node, []))
+        change = changes.get(NodeName(node))
+        told = "" if change is None else _signed(change.added, change.removed)
+        yield f"  {node}:{' ' if numbers else ''}{numbers}{told}"
+    for instance in deployment.instances:
+        if instance.cores:
+            cores = " ".join(f"{core}:{pieces}" for core, pieces in instance.cores)
+            near = f" in {instance.group}" if instance.group else ""
+            yield f"  {instance.number} on cores {cores}{near}"
+        for volume in instance.volumes:
+            yield f"  {instance.number} with {volume.text} on {volume.device} {volume.size}"
+    for move in deployment.moves:
+        yield f"  {move.number} {move.out} -> {move.into}: {move.why}"
+    if deployment.given_up:
+        told = " ".join(f"{number}@{node}" for number, node in deployment.given_up)
+        yield f"  given up: {told}"
+    if deployment.waiting:
+        yield f"  waiting: {' '.join(f'{number}@{node}' for number, node in deployment.waiting)}"
+    if deployment.ordered:
+        yield "  the order is open"
+    for node, why in deployment.losers.named:
+        yield f"  {node} {why}"
+
+
+def _signed(added: int, removed: int) -> str:
+    return (f" +{added}" if added else "") + (f" -{removed}" if removed else "")
+
+
+def _or_none(target: int | None) -> str:
+    return "none" if target is None else str(target)
 
 
 def _why(division: Division, share: ClusterShare) -> str:
@@ -183,8 +250,15 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 *key.split("/"),
                 ready=told.pop("ready", "yes") == "yes",
                 schedulable=told.pop("schedulable", "yes") == "yes",
+                cores={core: int(pieces) for core, pieces in _pairs(told.pop("cores", "")).items()},
                 cpu=1000 * int(told.pop("cpu", "4")),
                 memory=int(told.pop("memory", "0")),
+                numa=_pairs(told.pop("numa", "")),
+                numa_memory={
+                    group: int(size) for group, size in _pairs(told.pop("near", "")).items()
+                },
+                storage=int(told.pop("storage", "0")),
+                uid=told.pop("uid", None),
                 pods=_whole(told.pop("pods", None)),
                 volumes={name: int(size) for name, size in _pairs(told.pop("disks", "")).items()},
                 labels=told,
@@ -194,9 +268,10 @@ def _fact(verb: str, words: list[str]) -> Fact:
         case "workload", [key, replicas, *more]:
             told = _settings(more)
             request = each_takes(
-                cpu=1000 * int(told.pop("@cpu", "0")),
+                cpu=int(1000 * Fraction(told.pop("@cpu", "0"))),
                 bind=told.pop("@bind", "no") == "yes",
                 memory=int(told.pop("@memory", "0")),
+                storage=int(told.pop("@storage", "0")),
                 volumes=_names(told.pop("@volumes", "")),
             )
             uid, revision = told.pop("uid", None), _whole(told.pop("revision", None))
@@ -205,6 +280,8 @@ def _fact(verb: str, words: list[str]) -> Fact:
             strategy = told.pop("strategy", "static")
             assert strategy in get_args(DivisionStrategy) or strategy == "none"
             queue = told.pop("queue", None)
+            cluster, available = told.pop("cluster", None), told.pop("available", None)
+            deploy = _deploy(told)
             wish = None
             if strategy != "none":
                 wish = divided(
@@ -225,6 +302,9 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 kind=cast("WorkloadKind", kind),
                 queue=queue,
                 request=request,
+                cluster=cluster,
+                deploy=deploy,
+                min_available=available,
             )
         case "gone", ["node", key]:
             return node_gone(*key.split("/"))
@@ -239,6 +319,23 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return policy({path: _value(value) for path, value in _settings(more).items()})
         case _:
             raise AssertionError(f"nobody knows how to {verb} {words}")
+
+
+def _deploy(told: dict[str, str]) -> DeploySpec | None:
+    strategy = told.pop("deploy", None)
+    if strategy is None:
+        return None
+    assert strategy in get_args(DeployStrategy)
+    policy = told.pop("global", None)
+    assert policy is None or policy in get_args(GlobalPolicy)
+    return deployed(
+        cast("DeployStrategy", strategy),
+        count=int(told.pop("count", "1")),
+        nodes_limit=int(told.pop("limit", "0")),
+        policy=cast("GlobalPolicy | None", policy),
+        max_share=int(told.pop("max_share", "-1")),
+        selector=_pairs(told.pop("on", "")),
+    )
 
 
 def _settings(words: list[str]) -> dict[str, str]:

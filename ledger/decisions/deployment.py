@@ -1,0 +1,790 @@
+"""Where a cluster's share of a workload goes: from the World to the core's questions, and back.
+
+A turn has parts, in this order; each takes what the ones before it left over, and one that is
+refused does not stop the next:
+
+``fresh``       everything anew, if somebody wants that: all of it or nothing
+``edit``        instances that want something else than they were confirmed with, or that a new
+                selector excludes: in place where that fits, by node and number; the others move as
+                one group, and if they cannot, the edit is undone and stays open
+``lost``        numbers whose instance was lost: as a group, else one by one
+``reclaiming``  instances on nodes about to be taken away: the same, and only then is the old place
+                given up
+``growth``      what the share has beyond what is held and what still waits: one group, or one for
+                each capacity class
+
+AUTO, GLOBAL and DRAINED place by their own rule throughout. FILL answers for lost numbers and growth
+at once, by topping up its nodes again. EACH is an order that is placed once; what it lost is replaced
+by the rule of AUTO, without a limit, and so are movers of both.
+
+Where nodes are told apart by capacity class, the lowest numbers go to on-demand nodes only, the
+others to spot nodes, and to any node if those will not do. The class is known by the label of the
+policy; where no node of the cluster has it, nothing is split.
+
+What a subject does not want any more is given up before anybody is asked (``give_up``,
+``ledger.decisions.scale_down``). Whatever came of a turn is one decision; what was refused is one
+refusal after it, with the first reason and what is short in each part:
+
+``no_eligible_node``        no node of the cluster takes new instances; waits for nodes
+``insufficient_resource``, ``insufficient_capacity``  too little room; waits for nodes
+codes of an invalid request  it means nothing; waits for another wish
+
+A refusal that only repeats the open one is not recorded. One of ``fresh`` waits for nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from ledger.core.placement.answer import Placement, Shortage
+from ledger.core.placement.question import Policy, Request, Strategy
+from ledger.decisions import versions
+from ledger.decisions.answer import REFUSED, Answered, GivenUp
+from ledger.decisions.capacity_class import target_of
+from ledger.decisions.nodes import Nodes
+from ledger.decisions.room import wanted
+from ledger.decisions.scale_down import reduced
+from ledger.errors import InvalidRequest
+from ledger.facts import deployment as record
+from ledger.facts.canonical import Plain, digest
+from ledger.facts.deployment import Asked, Instance, Move, NodeChange, Part, Terms, Waiting, Why
+from ledger.facts.reason import NO_LOSERS, RETRIED, Losers, losers
+from ledger.facts.refusal import Refusal
+from ledger.facts.workload import DeploySpec, WorkloadUpserted
+from ledger.reducers import deployments
+from ledger.reducers.book import Held
+from ledger.reducers.instances import Deployed, node_of, workload_of
+from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING, WAITS_FOR_WISH
+from ledger.reducers.world import Causes, Question, World
+from ledger.units import Bytes, ClusterName, NodeName, Subject
+
+SYSTEM: Final = "placement"
+
+KEEP: Final = "keep"
+"""The branch of an answer that is the last one."""
+
+PLACED: Final = "placed"
+"""The answer to a question that was served."""
+
+NO_LIMIT: Final = 0
+
+TOUCHED: Final[Causes] = frozenset({"edited", "rescheduled", "share"})
+"""The causes for which an answer is recorded even if it is the last one."""
+
+Branch = Literal["given_up", "fresh", "edited", "replaced", "reclaimed", "placed"]
+"""What a turn did first."""
+
+
+class Group(NamedTuple):
+    """Numbers that are placed together, and over which nodes, in the order in which to try."""
+
+    numbers: tuple[int, ...]
+    pools: tuple[str, ...]
+
+
+class Refused(NamedTuple):
+    """A part that could not be served."""
+
+    part: Part
+    reason: str
+    waits_for: str
+    wanted: int
+    found: int
+    losers: Losers
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a turn goes back to if something was tried in vain."""
+
+    held: dict[NodeName, Held]
+    instances: dict[int, Instance]
+    waiting: dict[int, NodeName]
+    whys: dict[int, Why]
+    losers: Losers
+
+
+def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
+    """What the subject does not want any more is free at once; None if it wants all it has."""
+    subject = question.subject
+    held = world.deployments.of.get(subject)
+    if held is None or not (held.instances or held.waiting):
+        return None
+    workload = world.workload(workload_of(subject))
+    left: tuple[tuple[Instance, ...], tuple[Waiting, ...]]
+    if held.over or not held.share:
+        left = ((), ())
+    else:
+        left = _within_share(world, held, workload)
+    if left == (held.instances, held.waiting):
+        return None
+    uid = workload.uid if workload is not None and held.over else held.uid
+    after = held._replace(instances=left[0], waiting=left[1], uid=uid, over=False)
+    without = deployments.decided(world, subject, after, complete=False)
+    if after.share and _wants_more(world, after, workload, causes):
+        return GivenUp(without)
+    return GivenUp(without, answer(world, without, question, causes))
+
+
+def answer(before: World, world: World, question: Question, causes: Causes) -> tuple[Answered, ...]:
+    """Take the subject's turn; nothing where there is nothing to record."""
+    subject = question.subject
+    was = before.deployments.of.get(subject)
+    if was is None:
+        return ()
+    here = world.deployments.of.get(subject)
+    if here is None:
+        here = was._replace(share=0, instances=(), waiting=(), ordered=False)
+    turn = _Turn(before, world, subject, causes, was, here)
+    turn.take()
+    return turn.answers()
+
+
+def _within_share(
+    world: World, held: Deployed, workload: WorkloadUpserted | None
+) -> tuple[tuple[Instance, ...], tuple[Waiting, ...]]:
+    assert workload is not None, "nobody has a share of what is not there"
+    assert workload.deploy is not None, "nobody has a share of what is not deployed"
+    deploy = workload.deploy
+    if deploy.strategy in {"FILL", "EACH"} or (
+        len(held.instances) + len(held.waiting) <= held.share
+    ):
+        return held.instances, held.waiting
+    nodes = _nodes(world, held.cluster, workload, deploy)
+    return reduced(
+        held,
+        nodes,
+        deploy.strategy,
+        stateful=workload.kind == "StatefulSet",
+        target=_split(world, workload, deploy, held.share, nodes),
+    )
+
+
+def _wants_more(
+    world: World, held: Deployed, workload: WorkloadUpserted | None, causes: Causes
+) -> bool:
+    """Whether anything is left for the turn of a subject that gave something up."""
+    assert workload is not None, "nobody has a share of what is not there"
+    assert workload.deploy is not None, "nobody has a share of what is not deployed"
+    wish = (workload.request, workload.deploy.node_selector)
+    reclaiming = world.rooms.reclaiming
+    return (
+        "fresh" in causes
+        or bool(held.waiting)
+        or len(held.instances) != held.share
+        or any(
+            (one.terms.request, one.terms.selector) != wish
+            or node_of(held.cluster, one.node) in reclaiming
+            for one in held.instances
+        )
+    )
+
+
+def _nodes(
+    world: World, cluster: ClusterName, workload: WorkloadUpserted, deploy: DeploySpec
+) -> Nodes:
+    try:
+        one = wanted(world, workload)
+    except InvalidRequest:
+        one = None
+    rules = versions.placement(world.policy.algorithms.placement)
+    return Nodes(world, cluster, rules, one, deploy.node_selector)
+
+
+def _split(
+    world: World, workload: WorkloadUpserted, deploy: DeploySpec, share: int, nodes: Nodes
+) -> int | None:
+    """How many of the lowest numbers belong on on-demand nodes; None: nodes are not told apart."""
+    if deploy.strategy in {"FILL", "EACH"}:
+        return None
+    found = target_of(world, workload, share).pods
+    if found is None or all(nodes.class_of(name) is None for name in nodes.facts):
+        return None
+    return found
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A subject's turn while it is taken."""
+
+    before: World
+    world: World
+    subject: Subject
+    causes: Causes
+    was: Deployed
+    """Before anybody gave up anything."""
+    here: Deployed
+    """Without what was given up."""
+    workload: WorkloadUpserted | None = None
+    deploy: DeploySpec | None = None
+    nodes: Nodes | None = None
+    target: int | None = None
+    terms: Terms | None = None
+    invalid: str | None = None
+    instances: dict[int, Instance] = field(default_factory=dict)
+    waiting: dict[int, NodeName] = field(default_factory=dict)
+    counts: Counter[NodeName] = field(default_factory=Counter)
+    ordered: bool = False
+    whys: dict[int, Why] = field(default_factory=dict)
+    did: list[Branch] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    fresh_refused: Refused | None = None
+    asked: list[Asked] = field(default_factory=list)
+    inputs: list[Plain] = field(default_factory=list)
+    losers: Losers = NO_LOSERS
+
+    def take(self) -> None:
+        """Serve what is wanted, part by part."""
+        here = self.here
+        self.instances = {one.number: one for one in here.instances}
+        self.waiting = {one.number: one.node for one in here.waiting}
+        self.counts = Counter(one.node for one in here.instances)
+        self.ordered = here.ordered
+        if len(here.instances) < len(self.was.instances) or len(here.waiting) < len(
+            self.was.waiting
+        ):
+            self.did.append("given_up")
+        if not here.share:
+            return
+        workload = self.workload = self.world.workload(workload_of(self.subject))
+        assert workload is not None, f"{self.subject} has a share and is not there"
+        deploy = self.deploy = workload.deploy
+        assert deploy is not None, f"{self.subject} has a share and is not to be deployed"
+        nodes = self.nodes = _nodes(self.world, here.cluster, workload, deploy)
+        if nodes.one is None:
+            self.invalid = _code(self.world, workload)
+        storage = workload.request.storage if nodes.one is None else nodes.one.storage
+        self.terms = Terms(workload.request, Bytes(storage), deploy.node_selector)
+        self.target = _split(self.world, workload, deploy, here.share, nodes)
+        if "fresh" in self.causes and self._fresh():
+            return
+        growth = self._growth()
+        on_demand = self._on_demand(growth)
+        self._edit(on_demand)
+        filled = deploy.strategy != "FILL" or self._fill("lost")
+        if deploy.strategy != "FILL":
+            self._lost(on_demand)
+        self._reclaiming(on_demand)
+        match deploy.strategy:
+            case "FILL":
+                if filled:
+                    self._fill("growth")
+            case "EACH":
+                if self.ordered and self._place("growth", self._each(), "EACH"):
+                    self.ordered = False
+            case _:
+                for group in self._groups(growth, on_demand):
+                    self._place("growth", group, deploy.strategy)
+
+    # What is wanted
+
+    def _growth(self) -> tuple[int, ...]:
+        """The numbers of new instances: the lowest unused ones."""
+        assert self.deploy is not None
+        if self.deploy.strategy in {"FILL", "EACH"}:
+            return ()
+        return self._unused(self.here.share - len(self.instances) - len(self.waiting))
+
+    def _unused(self, wanted: int) -> tuple[int, ...]:
+        found: list[int] = []
+        number = 0
+        while len(found) < wanted:
+            if number not in self.instances and number not in self.waiting:
+                found.append(number)
+            number += 1
+        return tuple(found)
+
+    def _on_demand(self, new: Sequence[int]) -> frozenset[int] | None:
+        """Which numbers belong on on-demand nodes; None: nodes are not told apart."""
+        if self.target is None:
+            return None
+        return frozenset(sorted({*self.instances, *self.waiting, *new})[: self.target])
+
+    def _groups(
+        self, numbers: Iterable[int], on_demand: frozenset[int] | None
+    ) -> tuple[Group, ...]:
+        """Numbers by capacity class, those for on-demand nodes first."""
+        in_order = tuple(sorted(numbers))
+        if on_demand is None:
+            groups = [Group(in_order, ("all",))]
+        else:
+            groups = [
+                Group(tuple(one for one in in_order if one in on_demand), ("od",)),
+                Group(tuple(one for one in in_order if one not in on_demand), ("spot", "all")),
+            ]
+        return tuple(group for group in groups if group.numbers)
+
+    # The parts
+
+    def _fresh(self) -> bool:
+        """Place everything anew; if any of it cannot be, nothing has changed."""
+        assert self.deploy is not None
+        assert self.nodes is not None
+        kept = self._keep()
+        ordered = self.ordered
+        for one in self.instances.values():
+            self.nodes.give_back(one)
+        self.instances, self.waiting, self.counts = {}, {}, Counter()
+        served = True
+        match self.deploy.strategy:
+            case "FILL":
+                served = self._fill("fresh")
+            case "EACH":
+                served = self._place("fresh", self._each(), "EACH")
+                self.ordered = False
+            case strategy:
+                numbers = tuple(range(self.here.share))
+                for group in self._groups(numbers, self._on_demand(numbers)):
+                    served = served and self._place("fresh", group, strategy)
+        if served:
+            self.whys = {number: "fresh" for number in self.instances if number in kept.instances}
+            self.did.append("fresh")
+            return True
+        self._go_back(kept)
+        self.ordered = ordered
+        self.fresh_refused = self.refused.pop()
+        return False
+
+    def _edit(self, on_demand: frozenset[int] | None) -> None:
+        """Change what instances were confirmed with, where they are or elsewhere."""
+        terms, nodes = self.terms, self.nodes
+        assert terms is not None
+        assert nodes is not None
+        open_ = [one for one in self.instances.values() if one.terms != terms]
+        if not open_:
+            return
+        if self.invalid is not None:
+            self._refuse("edit", self.invalid, WAITS_FOR_WISH, len(open_), 0)
+            return
+        kept = self._keep()
+        movers: dict[int, Why] = {}
+        for one in sorted(open_, key=lambda one: (one.node, one.number)):
+            if one.terms.selector != terms.selector and not nodes.matches(one.node):
+                movers[one.number] = "selector"
+                self._give_back(one)
+                continue
+            there = nodes.reallocated(one, terms)
+            self._note(one, there)
+            self._give_back(one)
+            if there is None:
+                movers[one.number] = "no_room"
+            else:
+                self._put(there)
+        for group in self._groups(movers, on_demand):
+            if not self._place("edit", group, self._rule()):
+                self._go_back(kept)
+                return
+        self.whys |= movers
+        self.did.append("edited")
+
+    def _lost(self, on_demand: frozenset[int] | None) -> None:
+        """Find other places for the numbers whose instances were lost."""
+        if self._one_by_one("lost", sorted(self.waiting), on_demand):
+            self.did.append("replaced")
+
+    def _reclaiming(self, on_demand: frozenset[int] | None) -> None:
+        """Find other places for what is on nodes about to be taken away, then leave those."""
+        reclaiming = self.world.rooms.reclaiming
+        cluster = self.here.cluster
+        leaving = sorted(
+            one.number
+            for one in self.instances.values()
+            if node_of(cluster, one.node) in reclaiming
+        )
+        if self._one_by_one("reclaiming", leaving, on_demand):
+            self.did.append("reclaimed")
+
+    def _one_by_one(
+        self, part: Part, numbers: Sequence[int], on_demand: frozenset[int] | None
+    ) -> bool:
+        """Place numbers that have a place or had one: together, else each by itself."""
+        if not numbers:
+            return False
+        why: Why = "lost" if part == "lost" else "reclaiming"
+        kept = self._keep()
+        if all(
+            self._place(part, group, self._rule()) for group in self._groups(numbers, on_demand)
+        ):
+            self.whys |= dict.fromkeys(numbers, why)
+            return True
+        self._go_back(kept)
+        first = self.refused.pop()
+        if len(numbers) == 1:
+            self.refused.append(first)
+            return False
+        placed: list[int] = []
+        # Placing only takes room, so once a class has none for one it has none for the next.
+        full: dict[tuple[str, ...], Refused] = {}
+        for number in numbers:
+            (group,) = self._groups([number], on_demand)
+            if group.pools in full:
+                continue
+            if self._place(part, group, self._rule()):
+                placed.append(number)
+            else:
+                full[group.pools] = self.refused.pop()
+        self.whys |= dict.fromkeys(placed, why)
+        if len(placed) < len(numbers):
+            refused = next(iter(full.values()))
+            self.refused.append(refused._replace(wanted=len(numbers), found=len(placed)))
+        return bool(placed)
+
+    def _each(self) -> Group:
+        """The numbers of an order are only known once it is placed."""
+        return Group((), ("all",))
+
+    def _fill(self, part: Part) -> bool:
+        """Top nodes up; lost numbers come back first, and are dropped if nobody needs them."""
+        if part == "lost" and not self.waiting:
+            return True
+        if not self._place(part, Group((), ("all",)), "FILL"):
+            return False
+        if part == "lost":
+            # Where nobody had to be topped up the lost numbers are only dropped.
+            self.did.append("replaced" if self.asked[-1].answer == PLACED else "given_up")
+        self.waiting = {}
+        return True
+
+    # Asking the core
+
+    def _rule(self) -> Strategy:
+        """By which rule an instance finds another place."""
+        assert self.deploy is not None
+        return "AUTO" if self.deploy.strategy in {"FILL", "EACH"} else self.deploy.strategy
+
+    def _place(self, part: Part, group: Group, strategy: Strategy) -> bool:
+        """Place a group by a rule, all of it or nothing; says whether it was."""
+        found: Placement | Refused | None = None
+        for among in group.pools:
+            found = self._ask(part, group, strategy, among)
+            if not isinstance(found, Refused):
+                break
+        if isinstance(found, Refused):
+            self.refused.append(found)
+            return False
+        if found is not None:
+            self._took(part, group, found)
+        return True
+
+    def _ask(
+        self, part: Part, group: Group, strategy: Strategy, among: str
+    ) -> Placement | Refused | None:
+        """Ask the core over some of the nodes; None where there is nothing to add."""
+        deploy, nodes, workload = self.deploy, self.nodes, self.workload
+        assert deploy is not None
+        assert nodes is not None
+        assert workload is not None
+        own = strategy == deploy.strategy
+        count = deploy.count if strategy in {"FILL", "EACH"} else len(group.numbers)
+        limit = deploy.nodes_limit if own else NO_LIMIT
+        names = [name for name in nodes.seen if among in {"all", nodes.class_of(name)}]
+
+        def refused(code: str, waits_for: str, found: int) -> Refused:
+            self.asked.append(Asked(part, strategy, count, limit, among, code))
+            return Refused(part, code, waits_for, count, found, self._passed_over(among))
+
+        if self.invalid is not None:
+            return refused(self.invalid, WAITS_FOR_WISH, 0)
+        if nodes.schedulable.isdisjoint(names):
+            return refused("no_eligible_node", WAITS_FOR_NODES, 0)
+        policy: Policy = deploy.policy or self.world.policy.placement.global_policy
+        request = Request(
+            strategy=strategy,
+            count=count,
+            nodes=nodes.as_asked(names, self.counts, loaded=strategy in {"GLOBAL", "DRAINED"}),
+            nodes_limit=limit,
+            policy=policy,
+        )
+        self.inputs.append(_spelled(request))
+        try:
+            placed = nodes.rules.place(request)
+        except InvalidRequest as invalid:
+            return refused(invalid.code, WAITS_FOR_WISH, 0)
+        if isinstance(placed, Shortage):
+            if placed.code == "already_filled":
+                self.asked.append(Asked(part, strategy, count, limit, among, placed.code))
+                return None
+            short = refused(placed.code, WAITS_FOR_NODES, placed.found)
+            return short._replace(wanted=placed.wanted)
+        self.asked.append(Asked(part, strategy, count, limit, among, PLACED))
+        lost = [
+            (one.node.name, one.reason)
+            for one in nodes.rules.outcomes(request, placed)
+            if not one.added and one.node.name not in nodes.passed_over
+        ]
+        self.losers = losers(sorted([*nodes.passed_over.items(), *lost]))
+        return placed
+
+    def _took(self, part: Part, group: Group, placed: Placement) -> None:
+        """Give the numbers of a group their places: by node, then in the order of its plans."""
+        nodes, terms = self.nodes, self.terms
+        assert nodes is not None
+        assert terms is not None
+        numbers = group.numbers
+        if not numbers:
+            wanted = sum(placed.deploy.values())
+            numbers = tuple(sorted(self.waiting)[:wanted]) if part != "growth" else ()
+            numbers = (*numbers, *self._unused(wanted - len(numbers)))
+        left = iter(numbers)
+        for name in sorted(placed.deploy):
+            for plan in nodes.plans(name, placed.deploy[name]):
+                number = next(left)
+                before = self.instances.get(number)
+                if before is not None:
+                    self._give_back(before)
+                lost = self.waiting.pop(number, None)
+                if lost is not None and part == "lost":
+                    self.whys[number] = "lost"
+                self._put(Instance(number, name, terms, *plan))
+        assert next(left, None) is None, "every number has its place"
+        if part == "growth" and "placed" not in self.did:
+            self.did.append("placed")
+
+    def _passed_over(self, among: str) -> Losers:
+        """Who could not take any, before anybody is asked."""
+        nodes = self.nodes
+        assert nodes is not None
+        others = {
+            name: "other_class" for name in nodes.seen if among not in {"all", nodes.class_of(name)}
+        }
+        return losers(sorted((nodes.passed_over | others).items()))
+
+    # What is held meanwhile
+
+    def _put(self, one: Instance) -> None:
+        assert self.nodes is not None
+        self.instances[one.number] = one
+        self.counts[one.node] += 1
+        self.nodes.take(one)
+
+    def _give_back(self, one: Instance) -> None:
+        assert self.nodes is not None
+        del self.instances[one.number]
+        self.counts[one.node] -= 1
+        self.nodes.give_back(one)
+
+    def _keep(self) -> Kept:
+        assert self.nodes is not None
+        return Kept(
+            dict(self.nodes.held),
+            dict(self.instances),
+            dict(self.waiting),
+            dict(self.whys),
+            self.losers,
+        )
+
+    def _go_back(self, kept: Kept) -> None:
+        assert self.nodes is not None
+        self.nodes.as_it_was(kept.held)
+        self.instances, self.waiting, self.whys = kept.instances, kept.waiting, kept.whys
+        self.counts = Counter(one.node for one in self.instances.values())
+        self.losers = kept.losers
+
+    def _refuse(self, part: Part, reason: str, waits_for: str, wanted: int, found: int) -> None:
+        self.refused.append(
+            Refused(part, reason, waits_for, wanted, found, self._passed_over("all"))
+        )
+
+    def _note(self, before: Instance, after: Instance | None) -> None:
+        """What a change in place was asked with."""
+        assert self.nodes is not None
+        offer = self.nodes.offer(before.node)
+        self.inputs.append(
+            [
+                before.number,
+                [before.node, before.cores, before.group, before.volumes],
+                [offer.cpu, offer.memory, offer.storage, offer.cores, offer.numa_memory],
+                [offer.volumes, offer.in_use],
+                after is not None,
+            ]
+        )
+
+    # What is said of it
+
+    def answers(self) -> tuple[Answered, ...]:
+        """The decision, if there is one, and the refusals."""
+        question = Question("deployment", self.subject)
+        open_ = None if self.was.over else self.world.refusals.get(question)
+        after = tuple(self.instances[number] for number in sorted(self.instances))
+        waiting = tuple(Waiting(*one) for one in sorted(self.waiting.items()))
+        changed = (
+            self.was.over
+            or "fresh" in self.did
+            or (after, waiting, self.ordered)
+            != (self.was.instances, self.was.waiting, self.was.ordered)
+        )
+        touched = not RETRIED.issuperset(self.causes)
+        due = changed or (
+            not self.refused
+            and self.fresh_refused is None
+            and (open_ is not None or self._says_so())
+        )
+        made: list[Answered] = []
+        if due:
+            decided = self._decided(after, waiting)
+            made.append(
+                self._answered(
+                    self.did[0] if changed and self.did else KEEP,
+                    decided,
+                    _moved(self.was, decided),
+                )
+            )
+        if self.fresh_refused is not None:
+            refusal = self._refusal([self.fresh_refused], WAITS_FOR_NOTHING)
+            made.append(self._answered(REFUSED, refusal, 0))
+        if self.refused:
+            refusal = self._refusal(self.refused, self.refused[0].waits_for)
+            same = open_ is not None and (open_.refusal.reason, open_.refusal.waits_for) == (
+                refusal.reason,
+                refusal.waits_for,
+            )
+            if open_ is None or (not same and (touched or changed)):
+                made.append(self._answered(REFUSED, refusal, 0))
+        return tuple(made)
+
+    def _says_so(self) -> bool:
+        """Whether the same answer as before is recorded."""
+        if self.deploy is not None and self.deploy.strategy == "EACH":
+            return not (TOUCHED - {"share"}).isdisjoint(self.causes)
+        return not TOUCHED.isdisjoint(self.causes)
+
+    def _answered(self, branch: str, outcome: record.Deployment | Refusal, moved: int) -> Answered:
+        here = self.here
+        given: Plain = {
+            "subject": self.subject,
+            "share": here.share,
+            "ordered": here.ordered,
+            "fresh": "fresh" in self.causes,
+            "target": self.target,
+            "held": [[one.number, one.node] for one in self.was.instances],
+            "waiting": self.was.waiting,
+            "terms": None if self.terms is None else record.terms_plain(self.terms),
+            "invalid": self.invalid,
+            "asked": self.inputs,
+        }
+        return Answered(
+            subject=self.subject,
+            algorithm=SYSTEM,
+            version=self.world.policy.algorithms.placement,
+            inputs=digest(given).hex(),
+            branch=branch,
+            outcome=outcome,
+            moved=moved,
+        )
+
+    def _decided(
+        self, after: tuple[Instance, ...], waiting: tuple[Waiting, ...]
+    ) -> record.Deployment:
+        was, here = self.was, self.here
+        namespace, name = workload_of(self.subject).split("/")
+        places = {one.number: one.node for one in was.waiting}
+        places |= {one.number: one.node for one in was.instances}
+        kept = {*self.instances, *self.waiting}
+        moves = (
+            ()
+            if was.over
+            else tuple(
+                Move(one.number, places[one.number], one.node, self.whys[one.number])
+                for one in after
+                if one.number in self.whys
+                and one.number in places
+                and places[one.number] != one.node
+            )
+        )
+        gone = [one for one in was.instances if was.over or one.number not in kept]
+        return record.Deployment(
+            namespace=namespace,
+            workload=name,
+            uid=here.uid,
+            cluster=here.cluster,
+            share=here.share,
+            strategy="" if self.deploy is None else self.deploy.strategy,
+            instances=after,
+            waiting=waiting,
+            ordered=self.ordered,
+            complete=not self.refused,
+            target=self.target,
+            changes=_changes(was, after),
+            moves=moves,
+            given_up=tuple((one.number, one.node) for one in gone),
+            asked=tuple(self.asked),
+            losers=self.losers,
+            because=tuple(sorted(self.causes)),
+        )
+
+    def _refusal(self, refused: Sequence[Refused], waits_for: str) -> Refusal:
+        """All parts that were refused, under the reason of the first."""
+        detail: dict[str, int] = {}
+        for one in refused:
+            for what, amount in (("found", one.found), ("wanted", one.wanted)):
+                name = f"{one.part}_{what}"
+                detail[name] = detail.get(name, 0) + amount
+        return Refusal(
+            wanted="deployment",
+            reason=refused[0].reason,
+            waits_for=waits_for,
+            detail=tuple(sorted(detail.items())),
+            losers=refused[0].losers,
+            because=tuple(sorted(self.causes)),
+        )
+
+
+def _code(world: World, workload: WorkloadUpserted) -> str:
+    """Why a request means nothing."""
+    try:
+        wanted(world, workload)
+    except InvalidRequest as invalid:
+        return invalid.code
+    raise AssertionError("what it means is known")
+
+
+def _changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
+    """How many came to each node and left it since the decision before."""
+    before = {(one.number, one.node) for one in was.instances}
+    now = {(one.number, one.node) for one in after}
+    if was.over:
+        added, removed = Counter(node for _, node in now), Counter(node for _, node in before)
+    else:
+        added = Counter(node for _, node in now - before)
+        removed = Counter(node for _, node in before - now)
+    removed.update(was.lost)
+    return tuple(
+        NodeChange(node, added[node], removed[node])
+        for node in sorted(added.keys() | removed.keys())
+    )
+
+
+def _moved(was: Deployed, decided: record.Deployment) -> int:
+    """How many changed places: what came anew or was only lost has not moved."""
+    if was.over:
+        return 0
+    more = [change.added - change.removed for change in decided.changes]
+    return min(
+        sum(change for change in more if change > 0),
+        -sum(change for change in more if change < 0),
+    )
+
+
+def _spelled(request: Request) -> Plain:
+    """A question to the core, as the plain value that a decision's ``inputs`` digests."""
+    return {
+        "strategy": request.strategy,
+        "count": request.count,
+        "limit": request.nodes_limit,
+        "policy": request.policy,
+        "names": [node.name for node in request.nodes],
+        "capacities": [node.capacity for node in request.nodes],
+        "counts": [node.count for node in request.nodes],
+        "loads": [
+            [
+                node.usage.numerator,
+                node.usage.denominator,
+                node.rate.numerator,
+                node.rate.denominator,
+            ]
+            for node in request.nodes
+        ]
+        if request.strategy in {"GLOBAL", "DRAINED"}
+        else None,
+    }

@@ -1,0 +1,305 @@
+"""The nodes of one cluster as a turn sees them: who may take what, and what each has left.
+
+A node is *seen* by a placement when its cluster and it are ready, it is not about to be taken away
+and has the labels that are selected by; one that is cordoned is seen with no capacity, so that what
+is on it counts. A turn takes and gives back as it goes: what it took is not there for its next part,
+and nothing of that is in the World before the decision is.
+
+What fits on a node depends on what it has free, so nodes with the same are measured once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple, cast
+
+from ledger.core.capacity.amounts import Core, Device, NumaGroup
+from ledger.core.capacity.merge import BOUND_CPU_WEIGHT, Load, load, mean_load
+from ledger.core.capacity.reallocation import Change, Reallocated
+from ledger.core.capacity.reallocation import Holding as Bound
+from ledger.core.capacity.request import InstanceRequest
+from ledger.core.capacity.volume_reallocation import NoDevice
+from ledger.core.capacity.volume_requests import volume_requests
+from ledger.core.capacity.volumes import Placed
+from ledger.core.placement.question import UNUSED, Node
+from ledger.decisions import room
+from ledger.decisions.room import MILLI, Wanted
+from ledger.decisions.versions import PlacementRules
+from ledger.facts.cluster import Labels, NodeUpserted
+from ledger.facts.deployment import Instance, Terms, Volume
+from ledger.facts.workload import Request
+from ledger.reducers import book
+from ledger.reducers.book import NOTHING_HELD, Held, Offer
+from ledger.reducers.instances import holding, node_of
+from ledger.reducers.world import World
+from ledger.units import Bytes, ClusterName, NodeName
+
+Class = Literal["od", "spot"]
+
+_UNLOADED: Final = Load(UNUSED, UNUSED, 0)
+
+
+class Plan(NamedTuple):
+    """What one more instance on a node is bound to."""
+
+    cores: tuple[tuple[str, int], ...]
+    group: str
+    volumes: tuple[Volume, ...]
+
+
+UNBOUND: Final = Plan((), "", ())
+
+
+@dataclass(slots=True)
+class Nodes:
+    """The nodes of a cluster, for instances that all want the same."""
+
+    world: World
+    cluster: ClusterName
+    rules: PlacementRules
+    one: Wanted | None
+    """What one instance takes; None where that means nothing: then nothing fits anywhere."""
+    selector: Labels
+    facts: dict[NodeName, NodeUpserted] = field(default_factory=dict)
+    """Every node that exists, by name."""
+    seen: tuple[NodeName, ...] = ()
+    schedulable: frozenset[NodeName] = frozenset()
+    """Of those seen."""
+    passed_over: dict[NodeName, str] = field(default_factory=dict)
+    """Who can take nothing, and why."""
+    held: dict[NodeName, Held] = field(default_factory=dict)
+    """Of the nodes that the turn has changed."""
+    _capacities: dict[Offer, int] = field(default_factory=dict)
+    _by_name: dict[NodeName, int] = field(default_factory=dict)
+    _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look at every node once."""
+        known = self.world.clusters.get(self.cluster)
+        ready = known is not None and known.ready
+        reclaiming = self.world.rooms.reclaiming
+        seen: list[NodeName] = []
+        cordoned: set[NodeName] = set()
+        for subject in self.world.objects.inside("node", self.cluster):
+            node = cast("NodeUpserted", self.world.objects.fact("node", subject))
+            self.facts[node.name] = node
+            why = None
+            if not ready:
+                why = "cluster_not_ready"
+            elif not node.ready:
+                why = "not_ready"
+            elif subject in reclaiming:
+                why = "reclaiming"
+            elif not self.matches(node.name):
+                why = "selector"
+            else:
+                seen.append(node.name)
+                if not node.schedulable:
+                    why = "unschedulable"
+                    cordoned.add(node.name)
+            if why is not None:
+                self.passed_over[node.name] = why
+        self.seen = tuple(seen)
+        self.schedulable = frozenset(seen) - cordoned
+
+    def matches(self, name: NodeName) -> bool:
+        """Whether a node has the labels that are selected by."""
+        if not self.selector:
+            return True
+        labels = self.facts[name].labels
+        return all(label in labels for label in self.selector)
+
+    def takes_work(self, name: NodeName) -> bool:
+        """Whether a node is ready, not cordoned and not about to be taken away."""
+        node = self.facts.get(name)
+        return (
+            node is not None
+            and node.ready
+            and node.schedulable
+            and node_of(self.cluster, name) not in self.world.rooms.reclaiming
+        )
+
+    def class_of(self, name: NodeName) -> Class | None:
+        """Which kind of capacity a node is; None where its label does not say."""
+        spot = self.world.policy.spot
+        value = dict(self.facts[name].labels).get(spot.label)
+        if value == spot.on_demand:
+            return "od"
+        return "spot" if value == spot.spot else None
+
+    def offer(self, name: NodeName) -> Offer:
+        """What a node has free by now."""
+        return book.free(self.facts[name], self._held(name))
+
+    def capacity(self, name: NodeName) -> int:
+        """How many more it holds, whether or not it takes new ones."""
+        if self.one is None:
+            return 0
+        found = self._by_name.get(name)
+        if found is None:
+            offer = self.offer(name)
+            found = self._capacities.get(offer)
+            if found is None:
+                found = self._capacities[offer] = room.capacity(offer, self.one)
+            self._by_name[name] = found
+        return found
+
+    def load(self, name: NodeName) -> Load:
+        """How full a node is, and the part of it that one more instance takes."""
+        one = self.one
+        if one is None:
+            return _UNLOADED
+        node, held = self.facts[name], self._held(name)
+        key = (book.cpu_milli(node), held.cpu, node.memory, held.memory, node.storage, held.storage)
+        found = self._loads.get(key)
+        if found is None:
+            found = self._loads[key] = _load(key, one)
+        return found
+
+    def as_asked(
+        self, names: Iterable[NodeName], counts: Counter[NodeName], *, loaded: bool
+    ) -> list[Node]:
+        """Nodes as a strategy is asked about them."""
+        schedulable = self.schedulable
+        nodes = []
+        for name in names:
+            usage = rate = UNUSED
+            if loaded:
+                found = self.load(name)
+                usage, rate = found.usage, found.rate
+            capacity = self.capacity(name) if name in schedulable else 0
+            nodes.append(Node(name, capacity, counts[name], usage, rate))
+        return nodes
+
+    def plans(self, name: NodeName, wanted: int) -> Sequence[Plan]:
+        """What the next so many instances on a node are bound to."""
+        one = self.one
+        assert one is not None, "nothing fits where nothing is wanted"
+        if not (one.cpu_bind or one.volumes):
+            return [UNBOUND] * wanted
+        offer = self.offer(name)
+        cores: Sequence[tuple[tuple[tuple[str, int], ...], str]] = [((), "")] * wanted
+        if one.cpu_bind:
+            plans = self.rules.cpu_plans(
+                room.cpu_node(offer), room.bound(offer, one), wanted=wanted
+            )
+            cores = [(tuple(sorted(plan.cores.items())), str(plan.group)) for plan in plans]
+        volumes: Sequence[tuple[Volume, ...]] = [()] * wanted
+        if one.volumes:
+            capacity = self.rules.volume_capacity(
+                room.devices(offer), one.volumes, max_deploy=one.max_deploy
+            )
+            # Mounts alone need no place: then there are no plans.
+            volumes = [_volumes(plan) for plan in capacity.plans(wanted)] or volumes
+        assert len(cores) == len(volumes) == wanted, f"{name} has not the room it was counted with"
+        return [Plan(*bound, on) for bound, on in zip(cores, volumes, strict=True)]
+
+    def reallocated(self, instance: Instance, terms: Terms) -> Instance | None:
+        """The instance with other terms where it is; None if it cannot have them there."""
+        one = self.one
+        assert one is not None, "nothing is changed to what means nothing"
+        before, offer = holding(instance), self.offer(instance.node)
+        if not _enough(offer.storage + before.storage, terms.storage):
+            return None
+        if one.cpu_bind and not (
+            room.whole(offer, one) and _enough(offer.cpu + before.cpu, one.cpu_milli)
+        ):
+            return None
+        was = instance.terms.request
+        found = self.rules.reallocate(
+            room.cpu_node(offer),
+            Bound(
+                _amounts(was),
+                {Core(core): pieces for core, pieces in instance.cores},
+                NumaGroup(instance.group),
+            ),
+            Change(
+                cpu_request=one.cpu - Fraction(was.cpu, MILLI),
+                memory_request=one.memory - was.memory,
+                cpu_bind=one.cpu_bind,
+            ),
+            share_base=offer.share_base,
+            max_share=one.max_share,
+        )
+        if not isinstance(found, Reallocated):
+            return None
+        volumes = instance.volumes
+        if was.volumes != terms.request.volumes:
+            plan = self.rules.reallocate_volumes(
+                room.devices(offer),
+                asked=volume_requests(was.volumes),
+                held=tuple(_placed(volume) for volume in instance.volumes),
+                requests=one.volumes,
+            )
+            if isinstance(plan, NoDevice):
+                return None
+            volumes = _volumes(plan)
+        return instance._replace(
+            terms=terms,
+            cores=tuple(sorted(found.holding.cores.items())),
+            group=str(found.holding.group),
+            volumes=volumes,
+        )
+
+    def take(self, instance: Instance) -> None:
+        """An instance is there."""
+        self._change(instance, 1)
+
+    def give_back(self, instance: Instance) -> None:
+        """An instance is there no more; one whose node is gone takes nothing with it."""
+        if instance.node in self.facts:
+            self._change(instance, -1)
+
+    def _change(self, instance: Instance, times: int) -> None:
+        name = instance.node
+        self.held[name] = book.added(self._held(name), holding(instance), times)
+        self._by_name.pop(name, None)
+
+    def _held(self, name: NodeName) -> Held:
+        held = self.held.get(name)
+        if held is None:
+            return self.world.book.get(node_of(self.cluster, name), NOTHING_HELD)
+        return held
+
+    def as_it_was(self, held: dict[NodeName, Held]) -> None:
+        """Undo what was taken and given back since ``held`` was kept."""
+        for name in self.held.keys() | held.keys():
+            self._by_name.pop(name, None)
+        self.held = held
+
+
+def _load(key: tuple[int, ...], one: Wanted) -> Load:
+    cpu, cpu_held, memory, memory_held, storage, storage_held = key
+    loads = []
+    if one.cpu_bind:
+        loads.append(
+            load(used=cpu_held, capacity=cpu, request=one.cpu_milli, weight=BOUND_CPU_WEIGHT)
+        )
+    if one.memory:
+        loads.append(load(used=memory_held, capacity=memory, request=one.memory))
+    if one.storage:
+        loads.append(load(used=storage_held, capacity=storage, request=one.storage))
+    return mean_load(loads)
+
+
+def _amounts(request: Request) -> InstanceRequest:
+    return InstanceRequest(
+        cpu_request=Fraction(request.cpu, MILLI),
+        cpu_bind=request.cpu_bind,
+        memory_request=request.memory,
+    )
+
+
+def _enough(free: int, wanted: int) -> bool:
+    """Whether what is free is enough; who wants nothing finds it anywhere."""
+    return wanted == 0 or free >= wanted
+
+
+def _volumes(plan: Sequence[Placed]) -> tuple[Volume, ...]:
+    return tuple(sorted(Volume(one.request.text, str(one.device), Bytes(one.size)) for one in plan))
+
+
+def _placed(volume: Volume) -> Placed:
+    (request,) = volume_requests([volume.text])
+    return Placed(request, Device(volume.device), volume.size)

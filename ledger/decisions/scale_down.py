@@ -1,0 +1,101 @@
+"""Which instances go when a share is smaller than what is held: one at a time, and nothing else moves.
+
+Lost numbers that wait for a place are dropped first, the highest first. A StatefulSet gives up its
+highest numbers, held or not. Everybody else gives up from nodes that take no new work first, and
+among equals
+
+``AUTO``     from the node that holds most of the workload
+``GLOBAL``   from the node that is used most at that moment
+``DRAINED``  from the node with room for most
+
+each looked at anew for every instance; ties go to the node whose name comes last, and within a node
+the highest number goes. FILL and EACH give up nothing but everything. Where nodes are told apart by
+capacity class, the instances that belong on on-demand nodes are not among those that go.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
+
+from ledger.decisions.nodes import Nodes
+from ledger.facts.deployment import Instance, Waiting
+from ledger.facts.workload import DeployStrategy
+from ledger.reducers.instances import Deployed
+from ledger.units import NodeName
+
+Left = tuple[tuple[Instance, ...], tuple[Waiting, ...]]
+"""Those still held, and the numbers that still wait."""
+
+Turn = tuple[bool, int | Fraction, int]
+"""Whose turn it is to give up: the lowest is next."""
+
+
+def reduced(
+    held: Deployed, nodes: Nodes, strategy: DeployStrategy, *, stateful: bool, target: int | None
+) -> Left:
+    """What is left when no more are held or wait than the share allows."""
+    surplus = len(held.instances) + len(held.waiting) - held.share
+    if surplus <= 0:
+        return held.instances, held.waiting
+    if stateful:
+        numbers = _numbers(held.instances, held.waiting)
+        kept = frozenset(numbers[: held.share])
+        return (
+            tuple(one for one in held.instances if one.number in kept),
+            tuple(one for one in held.waiting if one.number in kept),
+        )
+    dropped = min(surplus, len(held.waiting))
+    waiting = held.waiting[: len(held.waiting) - dropped]
+    gone = _given_up(held.instances, waiting, nodes, strategy, surplus - dropped, target or 0)
+    return tuple(one for one in held.instances if one.number not in gone), waiting
+
+
+def _given_up(
+    instances: Sequence[Instance],
+    waiting: Sequence[Waiting],
+    nodes: Nodes,
+    strategy: DeployStrategy,
+    surplus: int,
+    target: int,
+) -> set[int]:
+    """The numbers that go."""
+    numbers = _numbers(instances, waiting)
+    stay = frozenset(numbers[:target])
+    counts = Counter(one.node for one in instances)
+    going: dict[NodeName, list[Instance]] = {}
+    for one in instances:
+        if one.number not in stay:
+            going.setdefault(one.node, []).append(one)
+    # The later of two names is the earlier turn.
+    rank = {name: -place for place, name in enumerate(sorted(counts))}
+
+    def turn(name: NodeName) -> Turn:
+        weight: int | Fraction
+        match strategy:
+            case "GLOBAL":
+                weight = nodes.load(name).usage
+            case "DRAINED":
+                weight = nodes.capacity(name)
+            case _:
+                weight = counts[name]
+        return nodes.takes_work(name), -weight, rank[name]
+
+    queue = [(turn(name), name) for name in going]
+    heapify(queue)
+    gone: set[int] = set()
+    while len(gone) < surplus:
+        # Only the node that gave up has changed, so every other turn still stands.
+        _, name = heappop(queue)
+        one = going[name].pop()
+        gone.add(one.number)
+        counts[name] -= 1
+        nodes.give_back(one)
+        if going[name]:
+            heappush(queue, (turn(name), name))
+    return gone
+
+
+def _numbers(instances: Sequence[Instance], waiting: Sequence[Waiting]) -> list[int]:
+    """All of them, the lowest first."""
+    return sorted([*(one.number for one in instances), *(one.number for one in waiting)])

@@ -1,0 +1,277 @@
+"""What happens to instances: whose share changed, what was lost, and who is to be asked therefore.
+
+The share of a workload on a cluster is what its division in force gives it there, or all replicas
+on the cluster that it names instead of a division. Only workloads that say how they are deployed
+have one; jobs with a queue never do. A share that changed asks for a deployment, and so does an edit
+of what an instance takes or of how it is deployed, a lost instance, and a node that is about to be
+taken away. A workload that says how many of its instances belong on on-demand nodes is asked for
+that first.
+
+An instance is lost with its node: when that is removed, when another life takes its name, or when
+it has been not ready for the policy's ``grace.node_ms``. The event or deadline that loses it
+releases its room at once, also under ``hold``; its number waits for another place and does not come
+back with the node. Cordoning a node alone loses nothing.
+
+An order for so many instances on each node (EACH) is open from the moment at which the share rises
+above nothing, or the order is edited, until it is served; a share of nothing forgets it.
+
+When the life of a workload is over, what it holds stays until a decision gives it up. A refusal ends
+by the event itself where nothing is held that a decision would be about.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from immutables import Map
+
+from ledger.facts.deployment import Waiting
+from ledger.facts.reason import Deadline
+from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers import deadlines, retries
+from ledger.reducers.annotations import readable
+from ledger.reducers.candidates import wish
+from ledger.reducers.instances import (
+    Deployed,
+    Deployments,
+    exchanged,
+    node_of,
+    subject_of,
+    with_deployed,
+)
+from ledger.reducers.rooms import claims_replaced, with_holdings
+from ledger.reducers.world import Causes, Ended, Question, Released, World
+from ledger.units import ClusterName, Replicas, Subject
+
+_NOWHERE: Map[ClusterName, None] = Map()
+_NO_CAUSE: Causes = frozenset()
+_EDITED: Causes = frozenset({"edited"})
+_SHARE: Causes = frozenset({"share"})
+_TARGET: Causes = frozenset({"target"})
+
+
+def hook(subject: Subject) -> retries.Hook:
+    """What a refused subject waits for, as it is listed."""
+    return "nodes", subject.rpartition("@")[2]
+
+
+def shares(world: World, workload: Subject) -> dict[ClusterName, Replicas]:
+    """How many instances a workload is to have on the nodes of each cluster; none is not listed."""
+    fact = world.workload(workload)
+    if fact is None or fact.deploy is None or (fact.kind == "Job" and fact.queue is not None):
+        return {}
+    if wish(fact) is not None:
+        last = world.divisions.last.get(workload)
+        if last is None or not last.in_force:
+            return {}
+        return {share.cluster: share.replicas for share in last.division.shares if share.replicas}
+    if fact.cluster is None or not fact.replicas:
+        return {}
+    return {fact.cluster: fact.replicas}
+
+
+def upserted(world: World, workload: Subject, before: WorkloadUpserted | None) -> World:
+    """A workload is there, or was edited; ``before`` is what the same life said."""
+    fact = world.workload(workload)
+    assert fact is not None, f"{workload} is not there"
+    if readable(fact.min_available) and fact.min_available is not None:
+        annotations = world.deployments.annotations
+        if annotations.get(workload) != fact.min_available:
+            annotations = annotations.set(workload, fact.min_available)
+            world = _with(world, replace(world.deployments, annotations=annotations))
+    causes: Causes = _NO_CAUSE
+    if before is not None and (before.request, before.deploy) != (fact.request, fact.deploy):
+        causes = _EDITED
+    return shared(
+        world,
+        workload,
+        causes,
+        reordered=before is not None and _order(before) != _order(fact),
+        retargeted=before is not None
+        and (before.min_available, before.kind) != (fact.min_available, fact.kind),
+    )
+
+
+def shared(
+    world: World,
+    workload: Subject,
+    causes: Causes = _NO_CAUSE,
+    *,
+    reordered: bool = False,
+    retargeted: bool = False,
+) -> World:
+    """The World with the shares of a workload as they are to be now; who is touched is due."""
+    wanted = shares(world, workload)
+    known = world.deployments.clusters.get(workload, _NOWHERE)
+    fact = world.workload(workload)
+    for cluster in sorted(known.keys() | wanted.keys()):
+        subject = subject_of(workload, cluster)
+        before = world.deployments.of.get(subject)
+        share = wanted.get(cluster, Replicas(0))
+        if before is None:
+            if not share:
+                continue
+            assert fact is not None
+            before = Deployed(workload, cluster, fact.uid, 0)
+        because = causes if share == before.share else causes | _SHARE
+        ordered = False
+        if share and fact is not None and fact.deploy is not None:
+            each = fact.deploy.strategy == "EACH"
+            ordered = each and (before.ordered or reordered or not before.share)
+        after = before._replace(
+            share=share, ordered=ordered, waiting=before.waiting if share else ()
+        )
+        if after != before:
+            world = _put(world, subject, after)
+        if because and (share or after.instances):
+            world = _ask(world, Question("deployment", subject), because)
+        if share and fact is not None and fact.min_available is not None:
+            touched = because | _EDITED if retargeted else because
+            if touched:
+                world = _ask(world, Question("capacity_class", subject), touched)
+        if retargeted and Question("deployment", subject) in world.refusals:
+            world = retries.mark(world, Question("deployment", subject), _TARGET)
+    return world
+
+
+def life_over(world: World, workload: Subject) -> World:
+    """A workload is gone, or another takes its name: what it holds is to be given up."""
+    deployments = world.deployments
+    known = deployments.clusters.get(workload)
+    if workload in deployments.annotations:
+        world = _with(
+            world,
+            replace(deployments, annotations=deployments.annotations.delete(workload)),
+        )
+    if known is None:
+        return world
+    for cluster in sorted(known):
+        subject = subject_of(workload, cluster)
+        targets = world.deployments.targets
+        if subject in targets:
+            world = _with(world, replace(world.deployments, targets=targets.delete(subject)))
+        before = world.deployments.of.get(subject)
+        if before is None:
+            continue
+        world = _put(world, subject, before._replace(share=0, waiting=(), ordered=False, over=True))
+        if before.instances:
+            world = _ask(world, Question("deployment", subject), frozenset({"gone"}))
+    return world
+
+
+def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
+    """Whatever is on these nodes is lost."""
+    for node in nodes:
+        seated = world.deployments.on.get(node)
+        for subject in sorted(seated or ()):
+            name = node.partition("/")[2]
+            there = world.deployments.of[subject].instances
+            world = _lost(world, subject, {one.number for one in there if one.node == name})
+    return world
+
+
+def node_ready(world: World, node: Subject, *, was: bool, is_: bool) -> World:
+    """A node is ready or not: what is on it is lost once it has been not ready for too long."""
+    grace = world.rooms.graces.get(node)
+    if is_ or not was:
+        return node_settled(world, node) if is_ and grace is not None else world
+    milliseconds = world.policy.grace.node_ms
+    if milliseconds == 0:
+        return nodes_lost(world, [node])
+    deadline = Deadline(deadlines.after(world.now, milliseconds), "node_grace", node)
+    rooms = replace(world.rooms, graces=world.rooms.graces.set(node, deadline))
+    return replace(world, rooms=rooms, deadlines=deadlines.put(world.deadlines, deadline))
+
+
+def node_settled(world: World, node: Subject) -> World:
+    """A node is ready again, or gone: nothing runs out for it any more."""
+    grace = world.rooms.graces.get(node)
+    if grace is None:
+        return world
+    rooms = replace(world.rooms, graces=world.rooms.graces.delete(node))
+    return replace(world, rooms=rooms, deadlines=deadlines.take_back(world.deadlines, grace))
+
+
+def node_grace_over(world: World, deadline: Deadline) -> World:
+    """A node has been not ready for too long."""
+    assert world.rooms.graces[deadline.subject] == deadline, f"{deadline} fired and was not set"
+    return nodes_lost(node_settled(world, deadline.subject), [deadline.subject])
+
+
+def node_reclaiming(world: World, node: Subject) -> World:
+    """A node is about to be taken away: who sits there is asked for other places."""
+    for subject in sorted(world.deployments.on.get(node) or ()):
+        world = _ask(world, Question("deployment", subject), frozenset({"reclaiming"}))
+    return world
+
+
+def decided(world: World, subject: Subject, after: Deployed, *, complete: bool) -> World:
+    """A decision says what a subject has now, in the place of all that it had."""
+    before = world.deployments.of.get(subject)
+    changes = exchanged(after.cluster, () if before is None else before.instances, after.instances)
+    moved = with_holdings(_with_deployed(world, subject, after), changes)
+    if complete or subject not in moved.deployments.of:
+        moved = retries.end_refusal(moved, Question("deployment", subject), hook(subject))
+    return claims_replaced(world, moved, after.workload)
+
+
+def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
+    """Instances are lost: their room is free, and their numbers wait."""
+    before = world.deployments.of[subject]
+    gone = [one for one in before.instances if one.number in numbers]
+    waiting = before.waiting
+    if before.share and not before.over:
+        more = [Waiting(one.number, one.node) for one in gone]
+        waiting = tuple(sorted((*waiting, *more)))
+    kept = tuple(one for one in before.instances if one.number not in numbers)
+    after = before._replace(
+        instances=kept, waiting=waiting, lost=(*before.lost, *(one.node for one in gone))
+    )
+    fact = world.workload(before.workload)
+    if before.over and not kept and fact is not None:
+        # Nothing is left of the life that is over.
+        after = after._replace(uid=fact.uid, lost=(), over=False)
+    here = world
+    world = with_holdings(_put(world, subject, after), exchanged(before.cluster, gone, ()))
+    world = claims_replaced(here, world, before.workload)
+    if before.number is not None:
+        counts: dict[Subject, Released] = {}
+        for one in gone:
+            node = node_of(before.cluster, one.node)
+            count = counts[node].instances if node in counts else 0
+            counts[node] = Released(subject, before.number, before.cluster, one.node, count + 1)
+        world = replace(
+            world, released=(*world.released, *(counts[node] for node in sorted(counts)))
+        )
+    if waiting:
+        world = _ask(world, Question("deployment", subject), frozenset({"lost"}))
+    return world
+
+
+def _put(world: World, subject: Subject, after: Deployed) -> World:
+    """The World with what a subject has by now; who is to have nothing any more waits for nothing."""
+    world = _with_deployed(world, subject, after)
+    question = Question("deployment", subject)
+    if subject in world.deployments.of or question not in world.refusals:
+        return world
+    number = world.refusals[question].number
+    world = retries.end_refusal(world, question, hook(subject))
+    return replace(world, ended=(*world.ended, Ended("refusal", subject, number)))
+
+
+def _with_deployed(world: World, subject: Subject, after: Deployed) -> World:
+    return _with(world, with_deployed(world.deployments, subject, after))
+
+
+def _with(world: World, deployments: Deployments) -> World:
+    return replace(world, deployments=deployments)
+
+
+def _ask(world: World, question: Question, causes: Causes) -> World:
+    due = world.due.set(question, world.due.get(question, _NO_CAUSE) | causes)
+    return replace(world, due=due)
+
+
+def _order(fact: WorkloadUpserted) -> tuple[object, ...] | None:
+    """What an order for so many on each node says."""
+    deploy = fact.deploy
+    return None if deploy is None else (deploy.strategy, deploy.count, deploy.nodes_limit)
