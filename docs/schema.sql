@@ -285,6 +285,20 @@ CREATE TABLE ledger.archived_ranges (
 
 ALTER TABLE ledger.archived_ranges OWNER TO ledger_owner;
 
+CREATE TABLE ledger.bindings (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    instance bigint NOT NULL,
+    namespace text NOT NULL,
+    workload text NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    cores jsonb NOT NULL,
+    volumes jsonb NOT NULL
+);
+
+ALTER TABLE ledger.bindings OWNER TO ledger_owner;
+
 CREATE TABLE ledger.checkpoints (
     fleet integer NOT NULL,
     incarnation integer NOT NULL,
@@ -330,6 +344,20 @@ CREATE TABLE ledger.decisions (
 
 ALTER TABLE ledger.decisions OWNER TO ledger_owner;
 
+CREATE TABLE ledger.deployments (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    node text NOT NULL,
+    namespace text NOT NULL,
+    workload text NOT NULL,
+    cluster text NOT NULL,
+    instances bigint NOT NULL,
+    added bigint NOT NULL,
+    removed bigint NOT NULL
+);
+
+ALTER TABLE ledger.deployments OWNER TO ledger_owner;
+
 CREATE TABLE ledger.divisions (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -345,6 +373,15 @@ CREATE TABLE ledger.divisions (
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
+
+CREATE TABLE ledger.ended_refusals (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    resolved_by bigint,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ledger.ended_refusals OWNER TO ledger_owner;
 
 CREATE TABLE ledger.event_effects (
     fleet integer NOT NULL,
@@ -836,6 +873,143 @@ CREATE TABLE ledger.tile_hashes (
 
 ALTER TABLE ledger.tile_hashes OWNER TO ledger_owner;
 
+CREATE VIEW ledger_api.bindings AS
+ SELECT f.name AS fleet,
+    b.number,
+    b.namespace,
+    b.workload,
+    b.cluster,
+    b.node,
+    b.instance,
+    b.cores,
+    b.volumes
+   FROM (ledger.bindings b
+     JOIN ledger.fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.bindings OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.bindings IS 'What one instance of a deployment decision is bound to, for those that are bound to anything.';
+
+COMMENT ON COLUMN ledger_api.bindings.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.bindings.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.bindings.namespace IS 'Namespace of the workload.';
+
+COMMENT ON COLUMN ledger_api.bindings.workload IS 'Name of the workload.';
+
+COMMENT ON COLUMN ledger_api.bindings.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.bindings.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.bindings.instance IS 'Number of the instance.';
+
+COMMENT ON COLUMN ledger_api.bindings.cores IS 'Pieces of each core, by the name of the core.';
+
+COMMENT ON COLUMN ledger_api.bindings.volumes IS 'Each volume by its text: the device it lies on and the bytes it has there.';
+
+CREATE VIEW ledger_api.candidates AS
+ SELECT f.name AS fleet,
+    d.number,
+    COALESCE((d.result ->> 'wanted'::text), d.kind) AS stage,
+    (l.named ->> 0) AS candidate,
+    NULL::bigint AS rank,
+    NULL::text AS score,
+    false AS chosen,
+    (l.named ->> 1) AS why_not
+   FROM ((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL jsonb_array_elements((d.reasons #> '{losers,named}'::text[])) l(named))
+UNION ALL
+ SELECT f.name AS fleet,
+    v.number,
+    'division'::text AS stage,
+    v.cluster AS candidate,
+    NULL::bigint AS rank,
+    NULL::text AS score,
+    true AS chosen,
+    NULL::text AS why_not
+   FROM (ledger.divisions v
+     JOIN ledger.fleets f ON ((f.number = v.fleet)))
+  WHERE (v.replicas > 0)
+UNION ALL
+ SELECT f.name AS fleet,
+    v.number,
+    'deployment'::text AS stage,
+    v.node AS candidate,
+    NULL::bigint AS rank,
+    NULL::text AS score,
+    true AS chosen,
+    NULL::text AS why_not
+   FROM (ledger.deployments v
+     JOIN ledger.fleets f ON ((f.number = v.fleet)))
+  WHERE (v.added > 0);
+
+ALTER VIEW ledger_api.candidates OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.candidates IS 'A cluster or node that was weighed for a decision a row, winner or loser; of the losers the first 16 are named.';
+
+COMMENT ON COLUMN ledger_api.candidates.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.candidates.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.candidates.stage IS 'What was chosen: division chooses clusters, deployment nodes.';
+
+COMMENT ON COLUMN ledger_api.candidates.candidate IS 'Name of the cluster or node.';
+
+COMMENT ON COLUMN ledger_api.candidates.rank IS 'Its place among the candidates, where they were ranked.';
+
+COMMENT ON COLUMN ledger_api.candidates.score IS 'Its score as num/den, where they were scored.';
+
+COMMENT ON COLUMN ledger_api.candidates.chosen IS 'Whether it got anything.';
+
+COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable; null for a winner.';
+
+CREATE VIEW ledger_api.capacity_classes AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    (d.result ->> 'namespace'::text) AS namespace,
+    (d.result ->> 'workload'::text) AS workload,
+    (d.result ->> 'cluster'::text) AS cluster,
+    (d.result ->> 'template_hash'::text) AS template_hash,
+    (d.result ->> 'admission_uid'::text) AS admission_uid,
+    (d.result ->> 'class'::text) AS class,
+    (d.result ->> 'reservation'::text) AS reservation,
+    ((d.result ->> 'target'::text))::bigint AS target,
+    ((d.result ->> 'on_demand'::text))::bigint AS on_demand
+   FROM (ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+  WHERE (d.kind = 'capacity_class'::text);
+
+ALTER VIEW ledger_api.capacity_classes OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.capacity_classes IS 'How many instances of a workload belong on on-demand nodes, or to which capacity one pod was admitted, a decision a row.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.namespace IS 'Namespace of the workload.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.workload IS 'Name of the workload.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.template_hash IS 'Hash of the pod template; null where the target is for all of the workload.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.admission_uid IS 'The admission that was answered; null where none was.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.class IS 'od or spot, for an admission.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.reservation IS 'The reservation that the pod carries, for an admission.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.target IS 'How many belong on on-demand nodes; null leaves them as they are.';
+
+COMMENT ON COLUMN ledger_api.capacity_classes.on_demand IS 'How many counted as on demand then, for an admission.';
+
 CREATE VIEW ledger_api.decisions AS
  SELECT f.name AS fleet,
     d.number,
@@ -872,7 +1046,7 @@ COMMENT ON COLUMN ledger_api.decisions.algorithm IS 'The system that answered.';
 
 COMMENT ON COLUMN ledger_api.decisions.version IS 'Its version.';
 
-COMMENT ON COLUMN ledger_api.decisions.branch IS 'Which rule of the system applied, such as keep, exact or redraw.';
+COMMENT ON COLUMN ledger_api.decisions.branch IS 'Which rule of the system applied, such as keep, exact, redraw or placed.';
 
 COMMENT ON COLUMN ledger_api.decisions.moved IS 'How much changed its place against the previous decision.';
 
@@ -885,6 +1059,51 @@ COMMENT ON COLUMN ledger_api.decisions.reasons IS 'The numbers that let a reader
 COMMENT ON COLUMN ledger_api.decisions.digest IS 'Leaf hash in the decision tree, in hex.';
 
 COMMENT ON COLUMN ledger_api.decisions.decision IS 'Its name outside this database: fleet/incarnation/number.';
+
+CREATE VIEW ledger_api.deployments AS
+ SELECT f.name AS fleet,
+    v.number,
+    d."position",
+    v.namespace,
+    v.workload,
+    v.cluster,
+    v.node,
+    v.instances,
+    v.added,
+    v.removed,
+    (d.reasons ->> 'strategy'::text) AS strategy,
+    d.branch
+   FROM ((ledger.deployments v
+     JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
+     JOIN ledger.fleets f ON ((f.number = v.fleet)));
+
+ALTER VIEW ledger_api.deployments OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.deployments IS 'A node in a deployment decision a row: how many instances of the workload it has, and what changed.';
+
+COMMENT ON COLUMN ledger_api.deployments.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.deployments.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.deployments."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.deployments.namespace IS 'Namespace of the workload.';
+
+COMMENT ON COLUMN ledger_api.deployments.workload IS 'Name of the workload.';
+
+COMMENT ON COLUMN ledger_api.deployments.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.deployments.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.deployments.instances IS 'How many instances are there after the decision.';
+
+COMMENT ON COLUMN ledger_api.deployments.added IS 'How many came since the decision before.';
+
+COMMENT ON COLUMN ledger_api.deployments.removed IS 'How many left or were lost since the decision before.';
+
+COMMENT ON COLUMN ledger_api.deployments.strategy IS 'AUTO, FILL, EACH, GLOBAL or DRAINED; empty where the workload is not deployed any more.';
+
+COMMENT ON COLUMN ledger_api.deployments.branch IS 'What was done first: given_up, fresh, edited, replaced, reclaimed or placed; keep where nothing was.';
 
 CREATE VIEW ledger_api.divisions AS
  SELECT f.name AS fleet,
@@ -1322,9 +1541,12 @@ CREATE VIEW ledger_api.refusals AS
     (d.reasons -> 'detail'::text) AS detail,
     (EXISTS ( SELECT
            FROM ledger.open_refusals o
-          WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS open
-   FROM (ledger.decisions d
+          WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS open,
+    e.resolved_by,
+    e."position" AS ended_position
+   FROM ((ledger.decisions d
      JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     LEFT JOIN ledger.ended_refusals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
   WHERE (d.kind = 'refusal'::text);
 
 ALTER VIEW ledger_api.refusals OWNER TO ledger_owner;
@@ -1346,6 +1568,10 @@ COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candida
 COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason.';
 
 COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
+
+COMMENT ON COLUMN ledger_api.refusals.resolved_by IS 'The decision that ended it: one that served it, or refused it anew; null where it is open, or ended by an event alone.';
+
+COMMENT ON COLUMN ledger_api.refusals.ended_position IS 'Position of the event with which it ended; null while it is open.';
 
 CREATE VIEW ledger_api.snapshots AS
  SELECT f.name AS fleet,
@@ -1433,6 +1659,9 @@ ALTER TABLE ONLY ledger.append_locks
 ALTER TABLE ONLY ledger.archived_ranges
     ADD CONSTRAINT archived_ranges_pkey PRIMARY KEY (fleet, first);
 
+ALTER TABLE ONLY ledger.bindings
+    ADD CONSTRAINT bindings_pkey PRIMARY KEY (fleet, number, instance);
+
 ALTER TABLE ONLY ledger.checkpoints
     ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size);
 
@@ -1442,8 +1671,14 @@ ALTER TABLE ONLY ledger.decided
 ALTER TABLE ONLY ledger.decisions
     ADD CONSTRAINT decisions_pkey PRIMARY KEY (fleet, number);
 
+ALTER TABLE ONLY ledger.deployments
+    ADD CONSTRAINT deployments_pkey PRIMARY KEY (fleet, number, node);
+
 ALTER TABLE ONLY ledger.divisions
     ADD CONSTRAINT divisions_pkey PRIMARY KEY (fleet, number, cluster);
+
+ALTER TABLE ONLY ledger.ended_refusals
+    ADD CONSTRAINT ended_refusals_pkey PRIMARY KEY (fleet, number);
 
 ALTER TABLE ONLY ledger.event_effects
     ADD CONSTRAINT event_effects_pkey PRIMARY KEY (fleet, "position");
@@ -1559,9 +1794,17 @@ ALTER TABLE ONLY ledger.standbys
 ALTER TABLE ONLY ledger.tile_hashes
     ADD CONSTRAINT tile_hashes_pkey PRIMARY KEY (fleet, tree, level, number);
 
+CREATE INDEX bindings_by_node ON ledger.bindings USING btree (fleet, cluster, node, number);
+
 CREATE INDEX decisions_by_position ON ledger.decisions USING btree (fleet, "position");
 
 CREATE INDEX decisions_by_subject ON ledger.decisions USING btree (fleet, subject, number);
+
+CREATE INDEX decisions_of_capacity_classes ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'capacity_class'::text);
+
+CREATE INDEX deployments_by_node ON ledger.deployments USING btree (fleet, cluster, node, number);
+
+CREATE INDEX deployments_by_workload ON ledger.deployments USING btree (fleet, namespace, workload, number);
 
 CREATE INDEX divisions_by_cluster ON ledger.divisions USING btree (fleet, cluster, number);
 
@@ -1605,13 +1848,19 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.append_locks FOR E
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.archived_ranges FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.bindings FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.checkpoints FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.deployments FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.divisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.event_effects FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
@@ -1651,13 +1900,19 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.append_locks FOR EACH STA
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.archived_ranges FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.bindings FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.checkpoints FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.divisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.ended_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.event_effects FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -1845,6 +2100,12 @@ GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_decider;
 GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.archived_ranges TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.bindings TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.bindings TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.bindings TO ledger_decider;
+GRANT SELECT ON TABLE ledger.bindings TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.bindings TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_writer;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_decider;
@@ -1863,11 +2124,23 @@ GRANT SELECT,INSERT ON TABLE ledger.decisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger.decisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.decisions TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.deployments TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.deployments TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.deployments TO ledger_decider;
+GRANT SELECT ON TABLE ledger.deployments TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.deployments TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.divisions TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.divisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.ended_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
@@ -2081,12 +2354,40 @@ GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_decider;
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.bindings TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.candidates TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.deployments TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_maintainer;

@@ -6,8 +6,8 @@ from typing import Final
 
 from rich.markup import escape
 
-from ledger.facts.decision import Decision, Outcome
 from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.decision import Decision, Outcome
 from ledger.facts.deployment import Deployment, NodeChange
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal

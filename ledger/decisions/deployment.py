@@ -112,11 +112,8 @@ def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
     if held is None or not (held.instances or held.waiting):
         return None
     workload = world.workload(workload_of(subject))
-    left: tuple[tuple[Instance, ...], tuple[Waiting, ...]]
-    if held.over or not held.share:
-        left = ((), ())
-    else:
-        left = _within_share(world, held, workload)
+    unwanted = held.over or not held.share
+    left = ((), ()) if unwanted else _within_share(world, held, workload)
     if left == (held.instances, held.waiting):
         return None
     uid = workload.uid if workload is not None and held.over else held.uid

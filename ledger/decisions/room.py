@@ -165,8 +165,7 @@ def bound(node: Offer, one: Wanted) -> CpuRequest:
 
 
 def cpu_node(node: Offer) -> CpuNode:
-    """What is free, signed: every core with its pieces; where only the cpu is told, as many whole
-    cores as it makes."""
+    """What is free, signed; where only the cpu is told, as many whole cores as it makes."""
     if node.cores:
         cores = {Core(core): pieces for core, pieces in node.cores}
     else:

@@ -59,9 +59,9 @@ class DivisionRules:
 class PlansCores(Protocol):
     """The bindings of the first so many instances on a node."""
 
-    def __call__(
-        self, node: CpuNode, request: CpuRequest, *, wanted: int
-    ) -> tuple[CpuPlan, ...]: ...
+    def __call__(self, node: CpuNode, request: CpuRequest, *, wanted: int) -> tuple[CpuPlan, ...]:
+        """Plan for so many, or for all that fit."""
+        ...
 
 
 class MeasuresVolumes(Protocol):
@@ -69,7 +69,9 @@ class MeasuresVolumes(Protocol):
 
     def __call__(
         self, node: VolumeNode, requests: Sequence[VolumeRequest], *, max_deploy: int
-    ) -> VolumeCapacity: ...
+    ) -> VolumeCapacity:
+        """Measure a node's devices."""
+        ...
 
 
 class Reallocates(Protocol):
@@ -77,7 +79,9 @@ class Reallocates(Protocol):
 
     def __call__(
         self, node: CpuNode, held: Holding, change: Change, *, share_base: int, max_share: int
-    ) -> Reallocated | NoRoom: ...
+    ) -> Reallocated | NoRoom:
+        """Change one, or say that there is no room."""
+        ...
 
 
 class ReallocatesVolumes(Protocol):
@@ -90,7 +94,9 @@ class ReallocatesVolumes(Protocol):
         asked: Sequence[VolumeRequest],
         held: VolumePlan,
         requests: Sequence[VolumeRequest],
-    ) -> VolumePlan | NoDevice: ...
+    ) -> VolumePlan | NoDevice:
+        """Place them again, or say which find no device."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,9 @@ class SetsTarget(Protocol):
 
     def __call__(
         self, workload: Workload, *, default: str | None, strictness: Strictness
-    ) -> Target: ...
+    ) -> Target:
+        """Set it for one workload."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

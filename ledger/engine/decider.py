@@ -39,7 +39,7 @@ from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.reducers.world import World, next_deadline
 from ledger.units import EventType, Position, Subject
-from ledger.views.projection import Ended, project
+from ledger.views.projection import Ended, Released, project
 from ledger.views.refusals import keep_open
 
 EVENTS_PER_TRANSACTION: Final = 500
@@ -219,18 +219,20 @@ class Decider:
             return False
         made: list[Decision] = []
         ended: list[Ended] = []
+        released: list[Released] = []
         effects: dict[Position, Effect] = {}
         after = Position(world.position - 1)
         for stored in page:
             step = advance(world, event(stored))
             world = step.world
             made += step.decisions
-            ended += step.ended
+            ended += [(*one, stored.position) for one in step.ended]
+            released += [(*one, stored.position) for one in step.released]
             if step.effect != "applied":
                 effects[Position(stored.position)] = step.effect
 
         async def show(connection: Connection) -> None:
-            await project(connection, self._fleet.number, made, ended)
+            await project(connection, self._fleet.number, made, ended, released)
             await keep_open(connection, self._fleet.number, made, ended)
 
         assert self._lease is not None

@@ -177,9 +177,6 @@ def _seated(
             continue
         node = node_of(cluster, name)
         seated = on.get(node, _NOBODY)
-        if counts[name]:
-            seated = seated.set(subject, counts[name])
-        else:
-            seated = seated.delete(subject)
+        seated = seated.set(subject, counts[name]) if counts[name] else seated.delete(subject)
         on = on.set(node, seated) if seated else on.delete(node)
     return on

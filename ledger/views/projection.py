@@ -1,17 +1,19 @@
 """What people read of decisions, brought up to date in the transaction that records them.
 
-Two projections: the rows of each division, written once, and what is in force now, a place a row.
-Both are derived: they could be emptied and made again from the recorded decisions.
+Two projections: the rows of each decision, written once, and what is in force now, a place a row.
+Both are derived: they could be emptied and made again from the recorded decisions and the events.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import asyncpg
 
 from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
-from ledger.facts.refusal import Refusal
+from ledger.views.deployments import write_deployments
 
 
 class Place(NamedTuple):
@@ -25,8 +27,13 @@ class Place(NamedTuple):
 Where = tuple[str, str, str]
 """Cluster, node, disk; empty where that was not decided."""
 
-Ended = tuple[str, str, int]
-"""Kind, subject and number of a decision that an event by itself put out of force."""
+Ended = tuple[str, str, int, int]
+"""Kind, subject and number of a decision that an event by itself put out of force, and the
+position of the event."""
+
+Released = tuple[str, int, str, str, int, int]
+"""Subject and number of a deployment of which an event by itself took places, their cluster and
+node, how many there, and the position of the event."""
 
 
 async def project(
@@ -34,10 +41,12 @@ async def project(
     fleet: int,
     decisions: Sequence[Decision],
     ended: Sequence[Ended],
+    released: Sequence[Released],
 ) -> None:
     """Write the rows of these decisions, and bring what is in force up to date."""
     await _write_divisions(connection, fleet, decisions)
-    await _put_in_force(connection, fleet, decisions, ended)
+    await write_deployments(connection, fleet, decisions)
+    await _put_in_force(connection, fleet, decisions, ended, released)
 
 
 async def _write_divisions(
@@ -88,16 +97,18 @@ async def _put_in_force(
     fleet: int,
     decisions: Sequence[Decision],
     ended: Sequence[Ended],
+    released: Sequence[Released],
 ) -> None:
     """Read the subjects touched, apply their changes in order, write them back."""
     # By number; what ended a decision comes after it and before the next one of its subject.
-    changes: list[tuple[int, bool, str, str, Decision | None]] = [
-        (number, True, kind, subject, None) for kind, subject, number in ended if kind != "refusal"
+    changes: list[tuple[int, int, str, str, Decision | Released | None]] = [
+        (number, 2, kind, subject, None) for kind, subject, number, _ in ended if kind != "refusal"
     ]
+    changes += [(one[1], 1, "deployment", one[0], one) for one in released]
     changes += [
-        (decision.number, False, decision.kind, decision.subject, decision)
+        (decision.number, 0, decision.kind, decision.subject, decision)
         for decision in decisions
-        if not isinstance(decision.outcome, Refusal)
+        if isinstance(decision.outcome, Division | Deployment)
     ]
     if not changes:
         return
@@ -115,9 +126,15 @@ async def _put_in_force(
     force: dict[tuple[str, str], dict[Where, Place]] = {key: {} for key in touched}
     for kind, subject, cluster, node, disk, *place in rows:
         force[kind, subject][cluster, node, disk] = Place(*place)
-    for _, _, kind, subject, decision in sorted(changes, key=lambda change: change[:2]):
+    for _, _, kind, subject, change in sorted(changes, key=lambda change: change[:2]):
         before = force[kind, subject]
-        force[kind, subject] = {} if decision is None else _places(decision, before)
+        match change:
+            case None:
+                force[kind, subject] = {}
+            case Decision():
+                force[kind, subject] = _places(change, before)
+            case _:
+                force[kind, subject] = _left(change, before)
     await connection.copy_records_to_table(
         "placements",
         schema_name="ledger",
@@ -141,16 +158,34 @@ async def _put_in_force(
 
 
 def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    assert isinstance(decision.outcome, Division), "the only kind that places anything so far"
+    counts: dict[Where, int]
+    match decision.outcome:
+        case Division() as division:
+            counts = {
+                (share.cluster, "", ""): share.replicas
+                for share in division.shares
+                if share.replicas
+            }
+        case Deployment() as deployment:
+            counts = Counter(
+                (deployment.cluster, instance.node, "") for instance in deployment.instances
+            )
+        case other:
+            raise AssertionError(f"a {other.kind} places nothing")
     places: dict[Where, Place] = {}
-    for share in decision.outcome.shares:
-        if share.replicas == 0:
-            continue
-        where = (share.cluster, "", "")
+    for where, count in counts.items():
         was = before.get(where)
-        if was is not None and was.held == share.replicas:
-            since = was.since_position
-        else:
-            since = decision.position
-        places[where] = Place(share.replicas, decision.number, since)
+        since = decision.position if was is None or was.held != count else was.since_position
+        places[where] = Place(count, decision.number, since)
     return places
+
+
+def _left(released: Released, before: Mapping[Where, Place]) -> dict[Where, Place]:
+    _, _, cluster, node, count, position = released
+    where = (cluster, node, "")
+    was = before[where]
+    left = dict(before)
+    del left[where]
+    if was.held > count:
+        left[where] = Place(was.held - count, was.number, position)
+    return left

@@ -18,6 +18,7 @@ from ledger.facts.decision import Decision, from_record, record
 from ledger.facts.division import Division
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec, DivisionStrategy
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin
@@ -240,14 +241,14 @@ def anew() -> World:
 
 def told(made: Decision) -> Told:
     """A decision as the naive fleet would tell it."""
-    division = made.outcome
+    outcome = made.outcome
     return Told(
         number=made.number,
         position=made.position,
         grace_of=None if made.deadline is None else made.deadline.subject,
         subject=made.subject,
         branch=made.branch,
-        answer=allocation(made) if isinstance(division, Division) else division.reason,
+        answer=outcome.reason if isinstance(outcome, Refusal) else allocation(made),
         moved=made.moved,
         epoch=None if made.lot is None else made.lot.epoch,
         previous=made.previous,

@@ -1,0 +1,211 @@
+"""Borders of a turn: what is one decision, what is refused, and what is not said twice."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.core.spot.min_available import read_min_available
+from ledger.facts.deployment import NodeChange, Waiting
+from ledger.reducers.annotations import readable
+from ledger.reducers.instances import there
+from ledger.units import NodeName, Subject
+from tests.histories import (
+    SECOND,
+    History,
+    cluster_gone,
+    cluster_up,
+    deployed,
+    deployment_of,
+    divided,
+    each_takes,
+    node_gone,
+    node_reclaimed,
+    node_up,
+    on_nodes,
+    only,
+    policy,
+    refusal_of,
+    reschedule,
+    workload_gone,
+    workload_up,
+)
+
+ONE = each_takes(memory=1)
+WEB = "shop/web@m1"
+
+
+def placed(replicas: int = 4, *, memory: int = 9, nodes: int = 2) -> History:
+    log = History()
+    log.add(cluster_up("m1"))
+    for name in range(nodes):
+        log.add(node_up("m1", f"n{name}", memory=memory))
+    log.add(workload_up("shop/web", replicas, cluster="m1", deploy=deployed(), request=ONE))
+    return log
+
+
+def test_an_upsert_that_changes_nothing_asks_nothing() -> None:
+    log = placed()
+    again = workload_up("shop/web", 4, cluster="m1", deploy=deployed(), request=ONE, priority=7)
+    assert log.add(again).decisions == ()
+
+
+def test_a_workload_without_a_word_on_deployment_has_no_instances() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", memory=9))
+    step = log.add(workload_up("shop/web", 4, cluster="m1", request=ONE))
+    assert step.decisions == ()
+    assert not log.world.deployments.of
+
+
+def test_a_job_with_a_queue_is_never_deployed() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", memory=9))
+    job = workload_up("shop/job", 4, cluster="m1", deploy=deployed(), kind="Job", queue="q")
+    assert log.add(job).decisions == ()
+
+
+def test_what_is_lost_under_hold_is_told_and_asked_for_when_it_ends() -> None:
+    log = placed()
+    log.add(policy({"hold": True}))
+
+    step = log.add(node_gone("m1", "n0"))
+
+    assert step.decisions == ()
+    assert [(one.subject, one.number, one.node, one.instances) for one in step.released] == [
+        (WEB, 0, "n0", 2)
+    ]
+    assert on_nodes(log.world, WEB) == {"n1": [2, 3]}
+    made = only(log.add(policy({"hold": False})))
+    assert made.moved == 2
+    assert deployment_of(made).changes == (
+        NodeChange(NodeName("n0"), 0, 2),
+        NodeChange(NodeName("n1"), 2, 0),
+    )
+
+
+def test_a_refusal_that_nobody_wants_any_more_ends_with_the_event() -> None:
+    log = History()
+    log.add(cluster_up("m1"))
+    refused = only(
+        log.add(workload_up("shop/web", 4, cluster="m1", deploy=deployed(), request=ONE))
+    )
+    assert refusal_of(refused).reason == "no_eligible_node"
+
+    step = log.add(workload_gone("shop/web"))
+
+    assert step.decisions == ()
+    assert [(one.kind, one.subject, one.number) for one in step.ended] == [("refusal", WEB, 0)]
+    assert not log.world.refusals
+    assert not log.world.retries.listed
+
+
+def test_a_share_that_moves_when_a_grace_ends_takes_its_refusal_along() -> None:
+    log = History()
+    log.add_all(policy({"grace.cluster_ms": 5000}), cluster_up("m1"), cluster_up("m2"))
+    log.add_all(node_up("m2", "n0", memory=9))
+    log.add(workload_up("shop/web", 4, divided(), deploy=deployed(), request=ONE))
+    log.add(cluster_up("m1", ready=False))
+
+    step = log.wait(6 * SECOND)
+
+    assert [(one.kind, one.subject) for one in step.ended] == [("refusal", WEB)]
+    assert on_nodes(log.world, "shop/web@m2") == {"n0": [0, 1, 2, 3]}
+
+
+def test_a_removed_workload_gives_up_with_one_decision_for_each_cluster() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), cluster_up("m2"))
+    log.add_all(node_up("m1", "n0", memory=9), node_up("m2", "n0", memory=9))
+    log.add(workload_up("shop/web", 4, divided(), deploy=deployed(), request=ONE))
+
+    step = log.add(workload_gone("shop/web"))
+
+    assert [(made.subject, made.branch) for made in step.decisions] == [
+        (WEB, "given_up"),
+        ("shop/web@m2", "given_up"),
+    ]
+    assert not log.world.book
+    assert not log.world.deployments.of
+
+
+def test_what_is_given_up_and_what_is_refused_are_a_decision_and_a_refusal() -> None:
+    log = placed(memory=2)
+    larger = workload_up(
+        "shop/web", 3, cluster="m1", deploy=deployed(), request=each_takes(memory=3)
+    )
+
+    decided, refused = log.add(larger).decisions
+
+    assert deployment_of(decided).given_up == ((3, "n1"),)
+    assert not deployment_of(decided).complete
+    assert refusal_of(refused).detail == (("edit_found", 0), ("edit_wanted", 3))
+    assert refused.previous == decided.number
+
+
+def test_movers_find_room_that_movers_left() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", memory=4, labels={"tier": "gold"}))
+    log.add_all(node_up("m1", "n1", memory=4))
+    log.add(workload_up("shop/web", 4, cluster="m1", deploy=deployed(), request=ONE))
+
+    selected = workload_up(
+        "shop/web", 4, cluster="m1", deploy=deployed(selector={"tier": "gold"}), request=ONE
+    )
+    made = only(log.add(selected))
+
+    assert made.moved == 2
+    assert [move.why for move in deployment_of(made).moves] == ["selector", "selector"]
+    assert on_nodes(log.world, WEB) == {"n0": [0, 1, 2, 3]}
+
+
+def test_what_waits_is_counted_for_what_may_still_come() -> None:
+    log = placed(4, memory=2)
+    log.add(node_gone("m1", "n1"))
+
+    decided = log.add(node_up("m1", "n1", memory=1)).decisions[0]
+
+    assert deployment_of(decided).waiting == (Waiting(3, NodeName("n1")),)
+    grown = log.add(workload_up("shop/web", 5, cluster="m1", deploy=deployed(), request=ONE))
+    assert grown.decisions == (), "the same reason, and the same to wait for"
+    made = only(log.add(node_up("m1", "n2", memory=9)))
+    assert deployment_of(made).complete
+    assert on_nodes(log.world, WEB) == {"n0": [0, 1], "n1": [2], "n2": [3, 4]}
+
+
+def test_a_reclaimed_node_keeps_what_finds_no_place_until_it_is_gone() -> None:
+    log = placed(4, memory=2)
+
+    refused = only(log.add(node_reclaimed("m1", "n0")))
+
+    assert refusal_of(refused).detail == (("reclaiming_found", 0), ("reclaiming_wanted", 2))
+    assert on_nodes(log.world, WEB) == {"n0": [0, 1], "n1": [2, 3]}
+    assert log.add(node_gone("m1", "n0")).decisions == (), "it was said that there is no room"
+    assert on_nodes(log.world, WEB) == {"n1": [2, 3]}
+
+
+def test_with_its_cluster_everything_is_lost_and_nobody_is_eligible() -> None:
+    log = placed()
+    refused = only(log.add(cluster_gone("m1")))
+    assert refusal_of(refused).reason == "no_eligible_node"
+    assert not log.world.book
+
+
+def test_who_asks_for_everything_anew_in_vain_is_told_each_time() -> None:
+    log = placed(4, memory=2)
+    log.add(node_up("m1", "n0", memory=1))
+    for _ in range(2):
+        refused = only(log.add(reschedule("shop/web")))
+        assert refusal_of(refused).waits_for == "nothing"
+    assert not log.world.refusals
+
+
+def test_who_sits_on_a_node_is_known() -> None:
+    log = placed()
+    held = log.world.deployments
+    assert [one.number for one in there(held, Subject(WEB), Subject("m1/n1"))] == [2, 3]
+    assert there(held, Subject("shop/api@m1"), Subject("m1/n1")) == ()
+
+
+@given(st.text(alphabet=" \t0123456789%+-.x", max_size=12))
+def test_what_can_be_read_here_can_be_read_by_the_core(text: str) -> None:
+    assert readable(text) == (read_min_available(text, replicas=3).pods is not None)
+    assert not readable(None)
