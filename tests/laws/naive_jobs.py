@@ -1,0 +1,789 @@
+"""Jobs, the slow way: who waits, who has which place, and when a round is played.
+
+After each event every task of every job is looked at: whether it still is one, and whether its node
+still keeps it. All that a round would read is spelled out and held against what was there after the
+last one; nothing counts what changed. A round itself looks at everybody before every turn, and
+tries what may fail on a copy. Shares and votes are the literal ones of
+``tests.laws.fairshare_model``; only where a task may go is told here, since that differs by job.
+
+Where the page says little:
+
+* A node that comes back as another life is another node: what was on the old one is lost.
+* All that is wanted of a node by a job counts together: the clusters it names, else the labels it
+  selects clusters by; its cluster; the labels it selects nodes by.
+* A task takes part in shares with its cpu, memory and storage.
+* A round that had to stop at the most tasks is due again with the next event, whatever the count.
+* While the fleet holds, a round's deadline waits, and fires before the event after the one that
+  lifts it; fleet time does not run back for it.
+* ``below gang_min`` in the codes of losers: at the end of the round.
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ledger.core.fairshare.queues import Queue
+from ledger.core.fairshare.resources import JobName, NamespaceName, QueueName, Resource, TaskName
+from ledger.core.fairshare.room import Node
+from ledger.core.fairshare.stage import GangJob, Scene, Task
+from ledger.facts import workload
+from ledger.facts.event import Fact
+from ledger.units import NodeName
+from tests.laws.fairshare_model import (
+    READY,
+    Cluster,
+    deserved,
+    domshare,
+    fits,
+    granted,
+    overused,
+    plus,
+    queue_share,
+    starving_jobs,
+    within,
+)
+from tests.laws.model import bytewise
+from tests.laws.naive_book import Holding, in_storage
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Moment, Said
+
+Amounts = dict[Any, int]
+TaskKey = tuple[str, int]
+
+ROUND = "round"
+
+
+@dataclass(slots=True)
+class Seat:
+    """Where a task is, and under which request it was placed there."""
+
+    node: str
+    node_life: int
+    job_life: int
+    request: workload.Request
+
+
+@dataclass(slots=True)
+class DueRound:
+    """A round that is due: since which event, and until when at the latest."""
+
+    position: int
+    until: int | None
+    next_event: bool = False
+    """Whether the last one had to stop: then it does not wait for the count."""
+
+
+def amounts_of(request: workload.Request) -> Amounts:
+    """What a task takes of a node, without its slot."""
+    return {"cpu": request.cpu, "memory": request.memory, "storage": in_storage(request)}
+
+
+def task_name(key: TaskKey) -> str:
+    return f"{key[0]}[{key[1]:06}]"
+
+
+@dataclass(slots=True)
+class NaiveJobs:
+    """Tasks of jobs, and rounds."""
+
+    fleet: NaiveFleet
+    seats: dict[TaskKey, Seat] = field(default_factory=dict)
+    finished: dict[str, tuple[int, set[int]]] = field(default_factory=dict)
+    """Of a job's life, which tasks are done."""
+    refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    """Number, reason, what it waits for."""
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    """Nodes from which tasks of a job went by themselves since something was decided about it."""
+    due: DueRound | None = None
+    after_last: Any = None
+    """What the next round would have read right after the last one."""
+    played_in: tuple[int, int] | None = None
+    """In which event, or firing, the last round was played."""
+    firings: int = 0
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self.fleet.book.holders.append(self)
+        self.fleet.parts.append(self)
+        self.after_last = self._read()
+
+    # As a holder of room.
+
+    def holdings(self, node: str) -> Iterable[Holding]:
+        """The tasks on a node."""
+        for (job, _), seat in self.seats.items():
+            if seat.node == node:
+                each = seat.request
+                yield Holding(job, each.cpu, each.memory, in_storage(each))
+
+    def count_of(self, workload: str, cluster: str) -> int:
+        """How many tasks of a job are on the nodes of a cluster."""
+        return sum(
+            job == workload and seat.node.startswith(f"{cluster}/")
+            for (job, _), seat in self.seats.items()
+        )
+
+    # As a part.
+
+    def moments(self) -> list[Moment]:
+        """When a round is played at the latest."""
+        if self.due is None or self.due.until is None or self.fleet.hold:
+            return []
+        return [Moment(self.due.until, ROUND, "")]
+
+    def fired(self, moment: Moment) -> None:
+        """Each firing is a time of its own."""
+        self.firings += 1
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """Tasks end when somebody says so."""
+        if isinstance(fact, workload.JobFinished):
+            job = self.fleet.fact("workload", subject)
+            life = self.fleet.life("workload", subject)
+            was, done = self.finished.get(subject, (life, set()))
+            done = done if was == life else set()
+            done |= set(range(job.replicas)) if fact.task is None else {fact.task}
+            self.finished[subject] = (life, done)
+
+    def folded(self) -> None:
+        """Who is no task any more, or has lost its node; and whether a round is due."""
+        for job, (life, done) in list(self.finished.items()):
+            fact = self.fleet.fact("workload", job)
+            if fact is None or self.fleet.life("workload", job) != life:
+                del self.finished[job]
+                self.lost.pop(job, None)
+            else:
+                self.finished[job] = (life, done & set(range(fact.replicas)))
+        for key, seat in list(self.seats.items()):
+            job, index = key
+            if not self.is_task(key) or seat.job_life != self.fleet.life("workload", job):
+                del self.seats[key]
+                if not self._is_job(job) or seat.job_life != self.fleet.life("workload", job):
+                    self.lost.pop(job, None)
+            elif index in self._done(job):
+                del self.seats[key]
+            elif not self._stands(seat):
+                del self.seats[key]
+                self.lost.setdefault(job, []).append(seat.node)
+        for job, (number, reason, _) in list(self.refused.items()):
+            over = not self._is_job(job) or not self.waiting(job)
+            if over or (reason == "unknown_queue" and self._queue_of(job) is not None):
+                self.fleet.ended.append(("refusal", job, number))
+                del self.refused[job]
+        self._look()
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Who is in no queue; then a round, if it is time."""
+        said = []
+        for job in bytewise(self.jobs()):
+            if self.waiting(job) and self._queue_of(job) is None:
+                said += self._refuse(job, "unknown_queue", "queue", moment)
+        self._look()
+        if self.due is not None and self._is_time(moment):
+            said += self._play(moment)
+        return said
+
+    def settled(self) -> None:
+        """Whether a round is due after all that was decided."""
+        self._look()
+
+    # What there is.
+
+    def jobs(self) -> dict[str, workload.WorkloadUpserted]:
+        return {key: fact for key, fact in self.fleet.all("workload").items() if self._is_job(key)}
+
+    def waiting(self, job: str) -> list[int]:
+        """The tasks of a job that have no place and are not done."""
+        fact = self.fleet.fact("workload", job)
+        return [
+            index
+            for index in range(fact.replicas)
+            if index not in self._done(job) and (job, index) not in self.seats
+        ]
+
+    def _is_job(self, subject: str) -> bool:
+        fact = self.fleet.fact("workload", subject)
+        return fact is not None and fact.kind == "Job" and fact.queue is not None
+
+    def is_task(self, key: TaskKey) -> bool:
+        return self._is_job(key[0]) and key[1] < self.fleet.fact("workload", key[0]).replicas
+
+    def _done(self, job: str) -> set[int]:
+        life, done = self.finished.get(job, (0, set()))
+        return done if life == self.fleet.life("workload", job) else set()
+
+    def _stands(self, seat: Seat) -> bool:
+        """Whether a node keeps its tasks: the same one, ready, or not ready for a short while."""
+        node = self.fleet.fact("node", seat.node)
+        if node is None or self.fleet.life("node", seat.node) != seat.node_life:
+            return False
+        return bool(node.ready or seat.node in self.fleet.node_grace_until)
+
+    def _queue_of(self, job: str) -> Any:
+        return self.fleet.fact("queue", self.fleet.fact("workload", job).queue)
+
+    def in_line(self) -> list[str]:
+        """The jobs of known queues."""
+        return [job for job in bytewise(self.jobs()) if self._queue_of(job) is not None]
+
+    def _nodes(self) -> list[str]:
+        """Where new tasks may go at all."""
+        keys = [
+            f"{name}/{node.name}"
+            for name, fact in self.fleet.all("cluster").items()
+            if fact.ready
+            for node in self.fleet.nodes(name)
+        ]
+        return bytewise(keys)
+
+    def takes(self, node: str, job: str) -> bool:
+        """Whether tasks of a job may go to a node."""
+        fact, there = self.fleet.fact("workload", job), self.fleet.fact("node", node)
+        home = self.fleet.fact("cluster", there.cluster)
+        spec, deploy = fact.division, fact.deploy
+        if spec is not None and spec.clusters:
+            if there.cluster not in spec.clusters:
+                return False
+        elif spec is not None and not set(spec.cluster_selector) <= set(home.labels):
+            return False
+        if fact.cluster is not None and fact.cluster != there.cluster:
+            return False
+        return deploy is None or set(deploy.node_selector) <= set(there.labels)
+
+    def free(self, node: str) -> tuple[Amounts, int | None]:
+        """What a node has free, signed, and its slots."""
+        free = self.fleet.book.free(node)
+        return {"cpu": free.milli, "memory": free.memory, "storage": free.storage}, free.pods
+
+    def queue(self, name: str) -> Queue:
+        fact = self.fleet.fact("queue", name)
+        return Queue(
+            QueueName(name),
+            weight=fact.weight,
+            priority=fact.priority,
+            seq=self.fleet.beings["queue", name].born,
+            capability={Resource(key): amount for key, amount in fact.capability},
+            guarantee={Resource(key): amount for key, amount in fact.guarantee},
+            is_open=fact.open,
+            reclaimable=fact.reclaimable,
+        )
+
+    def weight(self, namespace: str) -> int:
+        """The largest weight that a quota gives it."""
+        told = [
+            quota.weight or 1
+            for quota in self.fleet.all("quota").values()
+            if quota.namespace == namespace
+        ]
+        return max([1, *told])
+
+    def total(self) -> Amounts:
+        """What shares are parts of."""
+        total: Amounts = {"cpu": 0, "memory": 0, "storage": 0}
+        for node in self._nodes():
+            total = plus(total, {key: max(0, left) for key, left in self.free(node)[0].items()})
+        for (job, _), seat in self.seats.items():
+            if self._queue_of(job) is not None:
+                total = plus(total, amounts_of(seat.request))
+        return total
+
+    # When a round is due.
+
+    def _read(self) -> Any:
+        """All that a round reads."""
+        jobs = {
+            job: (
+                self.fleet.beings["workload", job].born,
+                fact.queue,
+                fact.priority,
+                fact.gang_min,
+                fact.preemptable,
+                fact.request,
+                [self.takes(node, job) for node in self._nodes()],
+                self.waiting(job),
+                sorted(self._done(job)),
+                [(key, seat.request) for key, seat in self.seats.items() if key[0] == job],
+            )
+            for job, fact in self.jobs().items()
+            if self._queue_of(job) is not None
+        }
+        return [
+            jobs,
+            {node: self.free(node) for node in self._nodes()},
+            {name: self.queue(name) for name in self.fleet.all("queue")},
+            {name: self.weight(name) for name in {q.namespace for q in self._quotas()}},
+            [value for path, value in sorted(self.fleet.settings.items()) if "fairshare" in path],
+        ]
+
+    def _quotas(self) -> list[Any]:
+        return [quota for quota in self.fleet.all("quota").values() if quota.weight]
+
+    def _look(self) -> None:
+        """Whether a round is due now."""
+        if not any(self.waiting(job) for job in self.in_line()):
+            self.due = None
+        elif self.due is None and self._read() != self.after_last:
+            self.due = DueRound(self.fleet.position, self._deadline())
+
+    def _deadline(self) -> int | None:
+        span = self.fleet.settings.get("round.max_milliseconds")
+        span = 1000 if span is None else span
+        return self.fleet.now + span * 1000 if span else None
+
+    def _is_time(self, moment: Moment | None) -> bool:
+        assert self.due is not None
+        if moment is not None:
+            return moment.kind == ROUND
+        if self.played_in == (self.fleet.position, self.firings):
+            return False
+        count = self.fleet.position - self.due.position + 1
+        return self.due.next_event or count >= self.fleet.setting("round.max_events", 100)
+
+    # A round.
+
+    def _play(self, moment: Moment | None) -> list[Said]:
+        self.rounds += 1
+        self.played_in = (self.fleet.position, self.firings)
+        floor = Floor(self)
+        floor.allocate()
+        if self.fleet.setting("fairshare.preempt", False):
+            floor.evict("preempt")
+        if self.fleet.setting("fairshare.reclaim", False):
+            floor.evict("reclaim")
+        floor.backfill()
+
+        said = []
+        for job in bytewise({job for job, _ in floor.evicted}):
+            gone = sorted(key for key in floor.evicted if key[0] == job)
+            rows = {str(index): self.seats.pop((job, index)).node for _, index in gone}
+            self.lost.pop(job, None)
+            said.append(self._say("eviction", job, moment, rows=rows))
+        for job in bytewise({job for job, _ in floor.placed}):
+            rows = {}
+            fact = self.fleet.fact("workload", job)
+            for key in sorted(key for key in floor.placed if key[0] == job):
+                node = floor.placed[key]
+                rows[str(key[1])] = node
+                self.seats[key] = Seat(
+                    node,
+                    self.fleet.life("node", node),
+                    self.fleet.life("workload", job),
+                    fact.request,
+                )
+            moved = self._moved(job, list(rows.values()))
+            self.lost.pop(job, None)
+            ended = job in self.refused and not self.waiting(job)
+            if ended:
+                del self.refused[job]
+            said.append(self._say("allocation", job, moment, rows=rows, moved=moved))
+        for job in self.in_line():
+            if self.waiting(job):
+                said += self._refuse(job, floor.code(job), ROUND, moment)
+
+        self.due = None
+        self.after_last = None if floor.evicted else self._read()
+        if floor.full:
+            self.due = DueRound(self.fleet.position, self._deadline(), next_event=True)
+        self._look()
+        return said
+
+    def _moved(self, job: str, nodes: list[str]) -> int:
+        gone = self.lost.get(job, [])
+        rises = sum(max(0, nodes.count(node) - gone.count(node)) for node in set(nodes))
+        falls = sum(max(0, gone.count(node) - nodes.count(node)) for node in set(gone))
+        return min(rises, falls)
+
+    def _refuse(self, job: str, reason: str, waits_for: str, moment: Moment | None) -> list[Said]:
+        if job in self.refused and self.refused[job][1:] == (reason, waits_for):
+            return []
+        said = self._say("refusal", job, moment, reason=reason, waits_for=waits_for)
+        self.refused[job] = (said.number, reason, waits_for)
+        return [said]
+
+    def _say(
+        self,
+        kind: str,
+        job: str,
+        moment: Moment | None,
+        *,
+        rows: dict[str, str] | None = None,
+        reason: str = "",
+        waits_for: str = "",
+        moved: int = 0,
+    ) -> Said:
+        number, previous = self.fleet.next_number(job)
+        return Said(
+            number=number,
+            position=self.fleet.position,
+            moment=None if moment is None else (moment.kind, moment.subject),
+            kind=kind,
+            subject=job,
+            previous=previous,
+            rows=rows or {},
+            reason=reason,
+            waits_for=waits_for,
+            moved=moved,
+        )
+
+
+class Floor:
+    """A round while it is played: who holds what where, and what was tried."""
+
+    def __init__(self, jobs: NaiveJobs) -> None:
+        self.jobs = jobs
+        self.names = jobs.in_line()
+        self.facts = {job: jobs.fleet.fact("workload", job) for job in self.names}
+        self.seq = {job: jobs.fleet.beings["workload", job].born for job in self.names}
+        self.total = jobs.total()
+        self.nodes = jobs._nodes()
+        self.room = {node: jobs.free(node) for node in self.nodes}
+        self.waits = {job: jobs.waiting(job) for job in self.names}
+        self.held: dict[TaskKey, Amounts] = {
+            key: amounts_of(seat.request)
+            for key, seat in jobs.seats.items()
+            if key[0] in self.facts
+        }
+        self.queues = {
+            fact.queue: jobs.queue(fact.queue) for fact in self.facts.values() if fact.queue
+        }
+        wanted: dict[str, Amounts] = {queue: {} for queue in self.queues}
+        for job in self.names:
+            for amounts in (
+                *(held for key, held in self.held.items() if key[0] == job),
+                *[self.request(job)] * len(self.waits[job]),
+            ):
+                wanted[self.queue(job)] = plus(wanted[self.queue(job)], amounts)
+        claims = [(self.queues[name], wanted[name]) for name in bytewise(self.queues)]
+        self.part = deserved(self.total, claims)
+        self.placed: dict[TaskKey, str] = {}
+        self.evicted: list[TaskKey] = []
+        self.full = False
+        self.out: set[str] = set()
+        self.obstacle: dict[str, str] = {}
+
+    def copied(self) -> "Floor":
+        other = copy(self)
+        other.room, other.held, other.placed = dict(self.room), dict(self.held), dict(self.placed)
+        return other
+
+    # What is known of jobs.
+
+    def queue(self, job: str) -> str:
+        return str(self.facts[job].queue)
+
+    def request(self, job: str) -> Amounts:
+        return amounts_of(self.facts[job].request)
+
+    def left(self, job: str) -> list[int]:
+        return [index for index in self.waits[job] if (job, index) not in self.placed]
+
+    def for_nothing(self, job: str) -> bool:
+        return not any(self.request(job).values())
+
+    def ready_tasks(self, job: str) -> int:
+        return len(self.jobs._done(job)) + sum(key[0] == job for key in self.held)
+
+    def ready(self, job: str) -> bool:
+        extra = len(self.left(job)) if self.for_nothing(job) else 0
+        return bool(self.ready_tasks(job) + extra >= self.facts[job].gang_min)
+
+    def of_job(self, job: str) -> Amounts:
+        return self._sum(key for key in self.held if key[0] == job)
+
+    def of_queue(self, queue: str) -> Amounts:
+        return self._sum(key for key in self.held if self.queue(key[0]) == queue)
+
+    def of_namespace(self, queue: str, namespace: str) -> Amounts:
+        return self._sum(
+            key
+            for key in self.held
+            if self.facts[key[0]].namespace == namespace
+            and (self.scope == "global" or self.queue(key[0]) == queue)
+        )
+
+    def _sum(self, keys: Iterable[TaskKey]) -> Amounts:
+        held: Amounts = {}
+        for key in keys:
+            held = plus(held, self.held[key])
+        return held
+
+    @property
+    def scope(self) -> str:
+        return str(self.jobs.fleet.setting("fairshare.scope", "per_queue"))
+
+    @property
+    def most(self) -> int:
+        return int(self.jobs.fleet.setting("round.max_tasks", 500))
+
+    def may_place(self, tasks: int) -> bool:
+        """Whether so many more tasks are within what one round may place; a first one always is."""
+        if not self.placed or len(self.placed) + tasks <= self.most:
+            return True
+        self.full = True
+        return False
+
+    def seat(self, job: str, index: int) -> bool:
+        """Whether some node takes the task; the first by name does."""
+        for node in self.nodes:
+            free, slots = self.room[node]
+            if self.jobs.takes(node, job) and fits(free, slots, self.request(job)):
+                self.put(job, index, node)
+                return True
+        return False
+
+    def put(self, job: str, index: int, node: str) -> None:
+        free, slots = self.room[node]
+        free = plus(free, self.request(job), -1)
+        self.room[node] = free, None if slots is None else slots - 1
+        self.held[job, index] = self.request(job)
+        self.placed[job, index] = node
+
+    # Allocate.
+
+    def allocate(self) -> None:
+        """Turn after turn, until nobody can take one."""
+        for job in self.names:
+            gang = self.facts[job].gang_min
+            if not self.waits[job] or self.ready_tasks(job) + len(self.waits[job]) < gang:
+                self.out.add(job)
+        while True:
+            able = [
+                job
+                for job in self.names
+                if job not in self.out
+                and self.queues[self.queue(job)].is_open
+                and not overused(self.of_queue(self.queue(job)), self.part[self.queue(job)])
+            ]
+            if not able:
+                return
+            job = min(able, key=self._place)
+            gang = self.facts[job].gang_min
+            if not self.may_place(1 if self.ready(job) else gang - self.ready_tasks(job)):
+                return
+            self._turn(job)
+
+    def _turn(self, job: str) -> None:
+        self.obstacle.pop(job, None)
+        trial = self.copied()
+        queue = self.queue(job)
+        for index in trial.left(job):
+            if not within(trial.of_queue(queue), self.request(job), self.part[queue]):
+                self.obstacle.setdefault(job, "queue_limit")
+            elif not trial.seat(job, index):
+                self.obstacle.setdefault(job, "node_fit")
+                break
+            elif trial.ready(job):
+                break
+        if not trial.ready(job) or len(trial.placed) == len(self.placed):
+            self.out.add(job)
+            return
+        self.room, self.held, self.placed = trial.room, trial.held, trial.placed
+        if not self.left(job):
+            self.out.add(job)
+
+    def _place(self, job: str) -> tuple[Any, ...]:
+        """Where a job stands in the order of queues, namespaces and jobs."""
+        fact, name = self.facts[job], self.queue(job)
+        queue = self.queues[name]
+        share = Fraction(domshare(self.of_namespace(name, fact.namespace), self.total))
+        order = self.jobs.fleet.setting("fairshare.job_order", ("priority", "gang", "drf"))
+        ranks: dict[str, Any] = {
+            "priority": -fact.priority,
+            "gang": self.ready(job),
+            "drf": domshare(self.of_job(job), self.total),
+        }
+        return (
+            (-queue.priority, queue_share(self.of_queue(name), self.part[name]), queue.seq, name),
+            (share / self.jobs.weight(fact.namespace), fact.namespace),
+            (*(ranks[rank] for rank in order), self.seq[job], job),
+        )
+
+    # Preempt and reclaim.
+
+    def evict(self, action: str) -> None:
+        """Jobs below their gang take from others, and keep it if their gang can start."""
+        now = self._scene(action)
+        plan = [(queue, starving_jobs(now, queue)) for queue in now.queue_order()]
+        for queue, jobs in plan:
+            for job in jobs:
+                if action == "reclaim" and overused(now.of_queue(queue), now.part[queue]):
+                    continue
+                lacks = job.gang_min - now.count(job.name, (*READY, "pipelined"))
+                if now.queues[QueueName(queue)].is_open and not self.may_place(lacks):
+                    return
+                now = self._served(now, job, action)
+                for task in now.evicted:
+                    key = self._key(task)
+                    if key not in self.evicted:
+                        self.evicted.append(key)
+                        del self.held[key]
+                        self._give_back(self.jobs.seats[key])
+                for task, node in now.pipelined.items():
+                    if self._key(task) not in self.placed:
+                        self.put(*self._key(task), node)
+
+    def _scene(self, action: str) -> Cluster:
+        tasks = []
+        for job in self.names:
+            fact = self.facts[job]
+            for index in range(fact.replicas):
+                key = (job, index)
+                task = Task(
+                    TaskName(task_name(key)),
+                    JobName(job),
+                    request=self.request(job),
+                    preemptable=fact.preemptable,
+                    index=index,
+                    seq=self.seq[job],
+                )
+                if key in self.held:
+                    seat = self.jobs.seats.get(key)
+                    status = "allocated" if key in self.placed else "running"
+                    node = self.placed[key] if seat is None or key in self.placed else seat.node
+                    task = _with(task, request=self.held[key], status=status, node=NodeName(node))
+                elif index in self.jobs._done(job):
+                    task = _with(task, status="succeeded")
+                elif key in self.evicted:
+                    task = _with(task, status="releasing")
+                tasks.append(task)
+        default = {
+            "preempt": ("conformance", "gang", "drf"),
+            "reclaim": ("conformance", "gang", "proportion"),
+        }
+        scene = Scene(
+            queues=list(self.queues.values()),
+            jobs=[
+                GangJob(
+                    JobName(job),
+                    QueueName(self.queue(job)),
+                    NamespaceName(self.facts[job].namespace),
+                    gang_min=self.facts[job].gang_min,
+                    priority=self.facts[job].priority,
+                    seq=self.seq[job],
+                )
+                for job in self.names
+            ],
+            nodes=[Node(NodeName(node)) for node in self.nodes],
+            tasks=tasks,
+            weights={
+                NamespaceName(fact.namespace): self.jobs.weight(fact.namespace)
+                for fact in self.facts.values()
+            },
+            voters=self.jobs.fleet.setting(f"fairshare.voters.{action}", default[action]),
+        )
+        now = Cluster(scene)
+        now.total, now.part = self.total, self.part
+        return now
+
+    def _key(self, task: str) -> TaskKey:
+        job, _, index = task.removesuffix("]").rpartition("[")
+        return job, int(index)
+
+    def _give_back(self, seat: Seat) -> None:
+        if seat.node in self.room:
+            free, slots = self.room[seat.node]
+            free = plus(free, amounts_of(seat.request))
+            self.room[seat.node] = free, None if slots is None else slots + 1
+
+    def _free_in(self, now: Cluster, node: str) -> tuple[Amounts, int | None]:
+        """What a node has free with everything that was tried so far."""
+        free, slots = self.room[node]
+        for name in now.evicted:
+            key = self._key(name)
+            if key not in self.evicted and self.jobs.seats[key].node == node:
+                free = plus(free, amounts_of(self.jobs.seats[key].request))
+                slots = None if slots is None else slots + 1
+        for name, there in now.pipelined.items():
+            if there == node and self._key(name) not in self.placed:
+                free = plus(free, now.tasks[name].request, -1)
+                slots = None if slots is None else slots - 1
+        return free, slots
+
+    def _served(self, now: Cluster, job: GangJob, action: str) -> Cluster:
+        trial = now
+        mine = [task for task in now.tasks.values() if task.job == job.name]
+        for task in sorted(mine, key=lambda one: one.index):
+            if trial.status[task.name] == "pending" and trial.starving(job):
+                if action == "reclaim" and not trial.allowed(task):
+                    continue
+                trial = self._with_place(trial, task, action) or trial
+        return trial if trial.enough(job, pipelined=True) else now
+
+    def _with_place(self, now: Cluster, taker: Task, action: str) -> Cluster | None:
+        nodes = [node for node in self.nodes if self.jobs.takes(node, taker.job)]
+        for node in nodes:
+            if now.allowed(taker) and fits(*self._free_in(now, node), taker.request):
+                return _pipelined(now, taker, node)
+        turn = {queue: -place for place, queue in enumerate(now.queue_order())}
+        for node in nodes:
+            here = [
+                task
+                for task in now.tasks.values()
+                if now.node[task.name] == node
+                and now.status[task.name] == "running"
+                and task.preemptable
+                and self._may_go(now, taker, task, action)
+            ]
+            here.sort(key=lambda one: one.index, reverse=True)
+            here.sort(key=lambda one: one.job, reverse=True)
+            here.sort(key=lambda one: (now.jobs[one.job].priority, -one.seq))
+            here.sort(key=lambda one: turn[now.jobs[one.job].queue])
+            votes = [granted(voter, now, taker, here) for voter in now.scene.voters or ()]
+            trial = now.copied()
+            for victim in here:
+                if votes and all(victim.name in vote for vote in votes):
+                    trial.status[victim.name] = "releasing"
+                    trial.evicted.append(victim.name)
+                    if trial.allowed(taker) and fits(*self._free_in(trial, node), taker.request):
+                        return _pipelined(trial, taker, node)
+        return None
+
+    def _may_go(self, now: Cluster, taker: Task, task: Task, action: str) -> bool:
+        mine, its = now.jobs[taker.job], now.jobs[task.job]
+        if action == "reclaim":
+            return its.queue != mine.queue and now.queues[its.queue].reclaimable
+        cheap = now.for_nothing(task) or not now.for_nothing(taker)
+        return its.queue == mine.queue and task.job != taker.job and cheap
+
+    # The rest.
+
+    def backfill(self) -> None:
+        """What asks for nothing goes wherever a slot is free."""
+        for job in self.names:
+            if self.for_nothing(job) and self.queues[self.queue(job)].is_open and self.ready(job):
+                for index in self.left(job):
+                    if not self.may_place(1) or not self.seat(job, index):
+                        break
+
+    def code(self, job: str) -> str:
+        """Why a job that still waits does."""
+        if not self.queues[self.queue(job)].is_open:
+            return "queue_closed"
+        if any(key[0] == job for key in self.evicted):
+            return "evicted"
+        if not self.ready(job):
+            return "gang_short"
+        return self.obstacle.get(job, "queue_overused")
+
+
+def _with(task: Task, **changes: Any) -> Task:
+    return Task(
+        task.name,
+        task.job,
+        request=changes.get("request", task.request),
+        status=changes["status"],
+        node=changes.get("node"),
+        preemptable=task.preemptable,
+        index=task.index,
+        seq=task.seq,
+    )
+
+
+def _pipelined(now: Cluster, task: Task, node: str) -> Cluster:
+    after = now.copied()
+    after.status[task.name] = "pipelined"
+    after.node[task.name] = NodeName(node)
+    after.pipelined[task.name] = node
+    return after
