@@ -14,6 +14,7 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division, Fairness
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
+from ledger.facts.incident import Incident
 from ledger.facts.own import TimePassed
 from ledger.facts.policy import PolicyValue
 from ledger.facts.refusal import Refusal
@@ -186,23 +187,57 @@ def pod_seen(
     *,
     uid: str | None = None,
     revision: int | None = None,
+    owner: tuple[str, str] | None = None,
+    template_hash: str = "",
+    node: str | None = None,
+    phase: workload.PodPhase = "Running",
+    terminating: bool = False,
+    request: workload.Request = NOTHING,
 ) -> workload.PodObserved:
+    """A pod; its owner is told by kind and name."""
     return workload.PodObserved(
         cluster=ClusterName(cluster_name),
         namespace=namespace,
         name=name,
         uid=Uid(uid or f"{cluster_name}/{namespace}/{name}"),
         revision=revision,
-        owner=None,
-        template_hash="",
+        owner=None if owner is None else workload.Owner(*owner, uid=None),
+        template_hash=template_hash,
         reservation=None,
-        node=None,
-        phase="Running",
+        node=None if node is None else NodeName(node),
+        phase=phase,
         ready=True,
-        terminating=False,
+        terminating=terminating,
         capacity_class="",
-        request=NOTHING,
+        request=request,
     )
+
+
+def pod_gone(cluster_name: str, namespace: str, name: str) -> workload.PodDeleted:
+    return workload.PodDeleted(ClusterName(cluster_name), namespace, name, None, None)
+
+
+def replicaset_up(
+    cluster_name: str, namespace: str, name: str, owner: tuple[str, str] | None
+) -> workload.ReplicaSetUpserted:
+    return workload.ReplicaSetUpserted(
+        cluster=ClusterName(cluster_name),
+        namespace=namespace,
+        name=name,
+        uid=Uid(f"{cluster_name}/{namespace}/{name}"),
+        revision=None,
+        owner=None if owner is None else workload.Owner(*owner, uid=None),
+        template_hash=name.rpartition("-")[2],
+        replicas=Replicas(1),
+    )
+
+
+def listed(
+    cluster_name: str, noun: cluster.InventoryNoun, keys: Sequence[str]
+) -> cluster.InventoryListed:
+    """A full list; the keys are told without the cluster."""
+    there = tuple(Subject(f"{cluster_name}/{key}") for key in sorted(keys))
+    return cluster.InventoryListed(ClusterName(cluster_name), noun, there, None)
 
 
 def divided(
@@ -406,6 +441,11 @@ def on_nodes(world: World, subject: str) -> dict[str, list[int]]:
     for instance in () if held is None else held.instances:
         found.setdefault(instance.node, []).append(instance.number)
     return {node: found[node] for node in sorted(found)}
+
+
+def incident_of(made: Decision) -> Incident:
+    assert isinstance(made.outcome, Incident), f"a {made.kind} contradicts nothing"
+    return made.outcome
 
 
 def refusal_of(made: Decision) -> Refusal:

@@ -10,6 +10,7 @@ from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision, Outcome
 from ledger.facts.deployment import Deployment, NodeChange
 from ledger.facts.division import Division
+from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
 
 NODES_TOLD: Final = 8
@@ -45,6 +46,9 @@ def _answer(outcome: Outcome) -> str:
                 for change, before in _before(outcome)
             )
             return f"[bold]{len(outcome.instances)}[/bold] of {outcome.share} → {nodes}"
+        case Incident():
+            numbers = "  ".join(f"{escape(name)} {amount}" for name, amount in outcome.numbers)
+            return f"[red]{escape(outcome.what)}[/red] on {escape(outcome.node)}: {numbers}"
         case Refusal():
             return f"[red]{escape(outcome.reason)}[/red] (waits for {escape(outcome.waits_for)})"
 

@@ -16,6 +16,9 @@ What is given up before the decision that says so is taken out of a World that o
 asking. The World that comes out is always the one that folding the decisions makes, so it cannot
 differ from the one that a reader of history arrives at.
 
+When everything has been decided, whatever still contradicts the book is recorded
+(``ledger.decisions.incident``).
+
 A kind of decision is a row of ``_RULES``; how it is answered is told in a module of its own.
 """
 
@@ -23,10 +26,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import capacity_class, deployment, division
+from ledger.decisions import capacity_class, deployment, division, incident
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
+from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
 from ledger.reducers.evolve import evolve
 from ledger.reducers.world import Causes, Question, World
@@ -70,6 +74,10 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
         asking.all()
         made += asking.made
         world = asking.folded()
+    for found in incident.untold(world):
+        decision = _decision(world, found, event.position, deadline)
+        world = evolve(world, decision)
+        made.append(decision)
     return Decided(world, tuple(made))
 
 
@@ -179,11 +187,19 @@ def _decision(
         policy=world.policy_digest,
         lot=answered.lot,
         inputs=answered.inputs,
-        previous=world.latest.get(answered.subject),
+        previous=_previous(world, answered),
         branch=answered.branch,
         outcome=answered.outcome,
         moved=answered.moved,
     )
+
+
+def _previous(world: World, answered: Answered) -> DecisionNumber | None:
+    """The decision about the same subject before it; a node has none, whatever shares its name."""
+    outcome = answered.outcome
+    if isinstance(outcome, Incident) and outcome.node == answered.subject:
+        return None
+    return world.latest.get(answered.subject)
 
 
 _RULES: Final[tuple[Rule, ...]] = (

@@ -14,11 +14,12 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ledger.facts import capacity_class, deployment, division, refusal
+from ledger.facts import capacity_class, deployment, division, incident, refusal
 from ledger.facts.canonical import Plain, canonical
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
+from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position, Subject
@@ -36,7 +37,7 @@ class LotUse:
     draws: tuple[str, ...]
 
 
-Outcome = Division | CapacityClass | Deployment | Refusal
+Outcome = Division | CapacityClass | Deployment | Incident | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ class Decision:
     inputs: str
     """Digest of everything the rule was given, in hex."""
     previous: DecisionNumber | None
-    """The decision about the same subject before it, of whatever kind. If that is a refusal of
-    what this one serves or refuses anew, this one ends it."""
+    """The decision about the same subject before it, of whatever kind but incident. If that is a
+    refusal of what this one serves or refuses anew, this one ends it."""
     branch: str
     outcome: Outcome
     moved: int
@@ -117,6 +118,8 @@ def result(outcome: Outcome) -> Plain:
             return capacity_class.result(outcome)
         case Deployment():
             return deployment.result(outcome)
+        case Incident():
+            return incident.result(outcome)
         case Refusal():
             return refusal.result(outcome)
 
@@ -130,6 +133,8 @@ def reasons(outcome: Outcome) -> Plain:
             return capacity_class.reasons(outcome)
         case Deployment():
             return deployment.reasons(outcome)
+        case Incident():
+            return incident.reasons(outcome)
         case Refusal():
             return refusal.reasons(outcome)
 
@@ -170,6 +175,8 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
             return capacity_class.read(answer, why)
         case "deployment":
             return deployment.read(answer, why)
+        case "incident":
+            return incident.read(answer, why)
         case "refusal":
             return refusal.read(answer, why)
         case unknown:

@@ -135,6 +135,24 @@ def cpu_milli(node: NodeUpserted) -> CpuMilli:
     return CpuMilli(MILLI * sum(count for _, count in node.cores) // node.share_base)
 
 
+def short(node: NodeUpserted, held: Held) -> Amounts:
+    """Of what a node declares less than is held there, and by how much; what it does not name is 0."""
+    if held == NOTHING_HELD:
+        return ()
+    offer = free(node, held)
+    left: dict[str, int] = {"cpu": offer.cpu, "memory": offer.memory, "storage": offer.storage}
+    if offer.pods is not None:
+        left["pods"] = offer.pods
+    for told, taken, name in (
+        (offer.cores, held.pieces, "core"),
+        (offer.volumes, held.volumes, "device"),
+        (offer.numa_memory, held.numa, "group"),
+    ):
+        left |= {f"{name} {one}": -amount for one, amount in taken.items()}
+        left |= {f"{name} {one}": amount for one, amount in told}
+    return tuple(sorted((name, -amount) for name, amount in left.items() if amount < 0))
+
+
 def grew(before: Offer | None, after: Offer | None) -> bool:
     """Whether any amount is above what it was; a node that takes no new work offers nothing."""
     if after is None:

@@ -5,7 +5,8 @@ from that moment; the deadline is fixed when it is set, and taken back if the cl
 or goes. One that was never seen ready has no grace, and neither has another life of the name.
 
 A node that is about to be taken away takes no new work for the rest of its life. What is lost with
-one is told in ``ledger.reducers.deployments``.
+one is told in ``ledger.reducers.deployments``. A node on which somebody is bound to pieces of cores
+may not cut its cores otherwise: all else that it says counts.
 
 With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
@@ -22,8 +23,10 @@ from ledger.facts.cluster import (
     NodeUpserted,
 )
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, deployments, objects, retries
+from ledger.reducers import deadlines, deployments, incidents, objects, pods, retries
+from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.candidates import touched
+from ledger.reducers.incidents import Contradiction
 from ledger.reducers.objects import Key
 from ledger.reducers.rooms import with_nodes, without_marks
 from ledger.reducers.world import Cluster, World
@@ -80,16 +83,21 @@ def node_grace_over(world: World, deadline: Deadline) -> World:
 
 def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source: str) -> World:
     """A node came or changed; another life of it is not about to be taken away."""
-    told = objects.upsert(world.objects, Key("node", subject), fact, source=source, now=world.now)
+    kept = _kept_base(world, subject, fact)
+    told = objects.upsert(world.objects, Key("node", subject), kept, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
+    if kept is not fact:
+        one = Contradiction(subject, "share_base_kept", subject)
+        numbers = (("kept", kept.share_base), ("told", fact.share_base))
+        world = replace(world, incidents=incidents.found(world.incidents, one, numbers))
     reclaiming = world.rooms.reclaiming
     if told.before is None:
         reclaiming = without_marks(world, [subject])
         world = deployments.node_settled(world, subject)
     world = with_nodes(world, told.objects, [subject], reclaiming=reclaiming)
     if told.before is None:
-        return deployments.nodes_lost(world, [subject])
+        return pods.node_changed(deployments.nodes_lost(world, [subject]), subject)
     assert isinstance(told.before, NodeUpserted)
     return deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
 
@@ -133,9 +141,15 @@ def listed(world: World, fact: InventoryListed) -> World:
     left = objects.drop(
         world.objects, [Key(fact.noun, subject) for subject in missing], now=world.now
     )
-    if fact.noun == "node":
-        return _without_nodes(world, _without_disks(left, missing, world.now), missing)
-    return replace(world, objects=left)
+    match fact.noun:
+        case "node":
+            return _without_nodes(world, _without_disks(left, missing, world.now), missing)
+        case "pod":
+            return pods.gone(replace(world, objects=left), world, missing)
+        case "replicaset":
+            return pods.replicasets_gone(replace(world, objects=left), world, missing)
+        case "disk":
+            return replace(world, objects=left)
 
 
 def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster | None) -> World:
@@ -170,11 +184,27 @@ def _grace(world: World, fact: ClusterUpserted, before: Cluster | None) -> Deadl
     return Deadline(deadlines.after(world.now, grace), "grace", Subject(fact.name))
 
 
+def _kept_base(world: World, subject: Subject, fact: NodeUpserted) -> NodeUpserted:
+    """What a node says, but with the pieces that it has as long as somebody is bound to some."""
+    before = world.objects.fact("node", subject)
+    if (
+        not isinstance(before, NodeUpserted)
+        or before.uid != fact.uid
+        or before.share_base == fact.share_base
+        or not world.book.get(subject, NOTHING_HELD).pieces
+    ):
+        return fact
+    return replace(fact, share_base=before.share_base)
+
+
 def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]) -> World:
     world = with_nodes(world, left, nodes, reclaiming=without_marks(world, nodes))
     for node in nodes:
         world = deployments.node_settled(world, node)
-    return deployments.nodes_lost(world, nodes)
+    world = deployments.nodes_lost(world, nodes)
+    for node in nodes:
+        world = pods.node_changed(world, node)
+    return world
 
 
 def _without_disks(

@@ -182,6 +182,13 @@ def node_ready(world: World, node: Subject, *, was: bool, is_: bool) -> World:
     return replace(world, rooms=rooms, deadlines=deadlines.put(world.deadlines, deadline))
 
 
+def pod_lost(world: World, subject: Subject, node: Subject) -> World:
+    """A pod went and will not come back there: one instance, the highest number, is lost with it."""
+    there = world.deployments.of[subject].instances
+    name = node.partition("/")[2]
+    return _lost(world, subject, {max(one.number for one in there if one.node == name)})
+
+
 def node_settled(world: World, node: Subject) -> World:
     """A node is ready again, or gone: nothing runs out for it any more."""
     grace = world.rooms.graces.get(node)

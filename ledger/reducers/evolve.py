@@ -61,6 +61,7 @@ from ledger.reducers import (
     instances,
     objects,
     outcomes,
+    pods,
     policies,
     retries,
     workloads,
@@ -93,7 +94,7 @@ def lapse(world: World) -> World:
         case "node_grace":
             world = clusters.node_grace_over(world, deadline)
     assert deadline not in world.deadlines, f"{deadline} would fire for ever"
-    return _held(world)
+    return _held(pods.lost(world))
 
 
 def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
@@ -126,7 +127,7 @@ def _happened(world: World, event: Event) -> World:
         ended=(),
         released=(),
     )
-    return _held(_said(world, event.source, event.subject, event.fact))
+    return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))
 
 
 def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
@@ -152,11 +153,11 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case JobFinished():
             return workloads.finished(world, subject, fact)
         case PodObserved():
-            return _kept(world, "pod", subject, fact, source)
+            return pods.observed(world, subject, fact, source=source)
         case PodDeleted():
-            return _gone(world, "pod", subject, fact, source)
+            return pods.deleted(world, subject, fact, source=source)
         case ReplicaSetUpserted():
-            return _kept(world, "replicaset", subject, fact, source)
+            return pods.replicaset_upserted(world, subject, fact, source=source)
         case QueueUpserted():
             return _kept(world, "queue", subject, fact, source)
         case QueueRemoved():

@@ -10,8 +10,9 @@ from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
+from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
-from ledger.reducers import deployments, retries
+from ledger.reducers import deployments, incidents, pods, retries
 from ledger.reducers.candidates import wish
 from ledger.reducers.instances import Deployed, LastTarget
 from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING
@@ -27,11 +28,11 @@ def decided(world: World, decision: Decision) -> World:
     assert decision.position == position, f"{decision.position} is not what is being decided"
     assert decision.number == world.decisions, f"{decision.number} is not the next decision"
 
-    world = replace(
-        world,
-        decisions=DecisionNumber(decision.number + 1),
-        latest=world.latest.set(decision.subject, decision.number),
-    )
+    world = replace(world, decisions=DecisionNumber(decision.number + 1))
+    if isinstance(decision.outcome, Incident):
+        told = incidents.recorded(world.incidents, decision.subject, decision.outcome)
+        return replace(world, incidents=told)
+    world = replace(world, latest=world.latest.set(decision.subject, decision.number))
     world = retries.counted(world, decision)
     match decision.outcome:
         case Division() as division:
@@ -81,7 +82,8 @@ def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
         ordered=decided.ordered,
         number=decision.number,
     )
-    return deployments.decided(world, decision.subject, after, complete=decided.complete)
+    world = deployments.decided(world, decision.subject, after, complete=decided.complete)
+    return pods.placed_anew(world, before.cluster, before, after)
 
 
 def _refused(world: World, decision: Decision, refusal: Refusal) -> World:

@@ -19,8 +19,9 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import Request
-from ledger.reducers import book
+from ledger.reducers import book, incidents
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
+from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
 from ledger.reducers.retries import grew, grew_for
@@ -57,7 +58,7 @@ def with_nodes(
     # Whatever changed on a node may be what somebody there waits for.
     for cluster in sorted({subject.partition("/")[0] for subject in named}):
         after = grew_for(after, ("nodes", cluster))
-    return after
+    return _judged(after, named)
 
 
 def with_holdings(world: World, changes: Sequence[Change]) -> World:
@@ -65,7 +66,8 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
     if not changes:
         return world
     after = replace(world, book=book.changed(world.book, changes))
-    return _offered(world, after, sorted({change.node for change in changes}))
+    nodes = sorted({change.node for change in changes})
+    return _judged(_offered(world, after, nodes), nodes)
 
 
 def free(world: World, node: NodeUpserted) -> Offer:
@@ -155,6 +157,18 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
                 changed[node.cluster] = None
     rooms = replace(after.rooms, by_cluster=by_cluster)
     return grew(replace(after, rooms=rooms), sorted(changed))
+
+
+def _judged(world: World, subjects: Iterable[Subject]) -> World:
+    """The World in which it is known which of these nodes declare less than they hold."""
+    found = world.incidents
+    for subject in subjects:
+        node = world.objects.fact("node", subject)
+        one = Contradiction(subject, "over_committed", subject)
+        held = world.book.get(subject, NOTHING_HELD)
+        missing = book.short(node, held) if isinstance(node, NodeUpserted) else ()
+        found = incidents.found(found, one, missing) if missing else incidents.over(found, one)
+    return world if found is world.incidents else replace(world, incidents=found)
 
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:

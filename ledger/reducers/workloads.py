@@ -17,7 +17,7 @@ from ledger.facts.workload import (
     WorkloadRescheduled,
     WorkloadUpserted,
 )
-from ledger.reducers import deployments, objects, retries
+from ledger.reducers import deployments, objects, pods, retries
 from ledger.reducers.candidates import list_under, wish
 from ledger.reducers.objects import Key
 from ledger.reducers.rooms import claims_replaced
@@ -49,7 +49,7 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
     ):
         world = _ask(world, subject, frozenset({"edited"}))
     world = deployments.upserted(world, subject, before)
-    return claims_replaced(earlier, world, subject)
+    return pods.workload_changed(claims_replaced(earlier, world, subject), subject)
 
 
 def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: str) -> World:
@@ -67,7 +67,7 @@ def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: st
     before = wish(world.workload(subject))
     earlier = world
     world = _forget(replace(world, objects=told.objects), subject, before)
-    return claims_replaced(earlier, world, subject)
+    return pods.workload_changed(claims_replaced(earlier, world, subject), subject)
 
 
 def rescheduled(world: World, subject: Subject, fact: WorkloadRescheduled) -> World:

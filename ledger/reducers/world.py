@@ -24,8 +24,10 @@ from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Book, Offer
 from ledger.reducers.deadlines import Deadlines
+from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
+from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.units import (
     ClusterName,
     DecisionNumber,
@@ -201,11 +203,14 @@ class World:
     rooms: Rooms
     book: Book
     deployments: Deployments
+    pods: Pods
+    incidents: Incidents
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
     retries: Retries
     latest: Map[Subject, DecisionNumber]
-    """The newest decision about a subject, of whatever kind, for as long as it is known."""
+    """The newest decision about a subject, of whatever kind but incident, for as long as it is
+    known. An incident answers nobody, and may be about a node."""
     deadlines: Deadlines
     waiting: Due
     """What would have been asked but for ``hold``."""
@@ -246,6 +251,8 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         rooms=Rooms(Map(), Map(), Map()),
         book=Map(),
         deployments=NO_DEPLOYMENTS,
+        pods=NO_PODS,
+        incidents=NO_INCIDENTS,
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0),
         latest=Map(),

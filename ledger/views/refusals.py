@@ -11,6 +11,7 @@ import asyncpg
 
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
 from ledger.views.projection import Ended
 
@@ -64,7 +65,7 @@ def _about(decision: Decision) -> Question | None:
     match decision.outcome:
         case Refusal(waits_for=waits_for, wanted=wanted):
             return None if waits_for == WAITS_FOR_NOTHING else (wanted, decision.subject)
-        case Deployment(complete=False):
+        case Deployment(complete=False) | Incident():
             return None
         case _:
             return decision.kind, decision.subject

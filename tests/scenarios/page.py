@@ -9,6 +9,11 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     node m1/n2 cores=0:100,1:50 storage=9 schedulable=no
                                            what each core has; devices are disks=/a:10,/b:5
     gone node m1/n1                        it is gone
+    pod m1/shop/web-1 node=n1 of=StatefulSet:web @cpu=1
+                                           a pod is seen there; hash=, phase=, terminating=yes
+    gone pod m1/shop/web-1                 it is gone
+    replicaset m1/shop/web-7 of=Deployment:web
+                                           whose it is
     reclaim m1/n1                          it is about to be taken away
     workload shop/web 6 m1=2 m2=1          six replicas by these weights; none: all alike
     workload shop/api 6 strategy=dynamic @memory=2 over=1..3 regions=2..
@@ -38,6 +43,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.event import Fact
+from ledger.facts.incident import Incident
 from ledger.facts.policy import PolicyValue
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import (
@@ -45,6 +51,7 @@ from ledger.facts.workload import (
     DeployStrategy,
     DivisionStrategy,
     GlobalPolicy,
+    PodPhase,
     WorkloadKind,
 )
 from ledger.units import NodeName
@@ -59,7 +66,10 @@ from tests.histories import (
     node_gone,
     node_reclaimed,
     node_up,
+    pod_gone,
+    pod_seen,
     policy,
+    replicaset_up,
     reschedule,
     workload_gone,
     workload_up,
@@ -160,6 +170,12 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" by {made.branch}, moved {made.moved}: {due}{after}"
             )
             yield from _deployment(deployment)
+        case Incident() as incident:
+            numbers = ", ".join(f"{name} {amount}" for name, amount in incident.numbers)
+            yield (
+                f"#{made.number} {made.subject} contradicts the book on {incident.node}:"
+                f" {incident.what}, {numbers}{after}"
+            )
         case Refusal() as refusal:
             detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
             yield (
@@ -306,6 +322,27 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 deploy=deploy,
                 min_available=available,
             )
+        case "pod", [key, *more]:
+            told = _settings(more)
+            phase = told.pop("phase", "Running")
+            assert phase in get_args(PodPhase)
+            return pod_seen(
+                *key.split("/"),
+                uid=told.pop("uid", None),
+                owner=_owner(told.pop("of", None)),
+                template_hash=told.pop("hash", ""),
+                node=told.pop("node", None),
+                phase=cast("PodPhase", phase),
+                terminating=told.pop("terminating", "no") == "yes",
+                request=each_takes(
+                    cpu=1000 * int(told.pop("@cpu", "0")), memory=int(told.pop("@memory", "0"))
+                ),
+            )
+        case "gone", ["pod", key]:
+            return pod_gone(*key.split("/"))
+        case "replicaset", [key, *more]:
+            cluster, namespace, name = key.split("/")
+            return replicaset_up(cluster, namespace, name, _owner(_settings(more).get("of")))
         case "gone", ["node", key]:
             return node_gone(*key.split("/"))
         case "gone", [key, *more]:
@@ -340,6 +377,10 @@ def _deploy(told: dict[str, str]) -> DeploySpec | None:
 
 def _settings(words: list[str]) -> dict[str, str]:
     return dict(_pair(word, "=") for word in words)
+
+
+def _owner(text: str | None) -> tuple[str, str] | None:
+    return None if text is None else _pair(text, ":")
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -1,0 +1,49 @@
+"""A contradiction of the book: what was found, where, and by how much.
+
+``over_committed``         a node declares less than is held on it; each amount, and by how much
+``pods_beyond_instances``  more pods of a workload are seen on a node than the ledger placed there
+``share_base_kept``        a node wanted to be divided into other pieces while some were given out
+
+An incident says what is so. It moves nothing, and nothing is to be answered: what the book does
+about it is told in ``ledger.reducers.incidents``.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ledger.facts.canonical import Plain
+from ledger.facts.reason import Cause
+from ledger.units import Subject
+
+What = Literal["over_committed", "pods_beyond_instances", "share_base_kept"]
+"""The names are public: ``ledger_api.incidents.kind`` shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that was found and contradicts the book."""
+
+    what: What
+    node: Subject
+    """Where."""
+    numbers: tuple[tuple[str, int], ...]
+    """By how much, sorted by name."""
+    because: tuple[Cause, ...] = ()
+    """Nobody asks for an incident."""
+
+    kind: Literal["incident"] = "incident"
+
+
+def result(incident: Incident) -> Plain:
+    """What was found, and where."""
+    return {"what": incident.what, "node": incident.node}
+
+
+def reasons(incident: Incident) -> Plain:
+    """By how much."""
+    return {"numbers": dict(incident.numbers)}
+
+
+def read(answer: dict[str, Any], why: dict[str, Any]) -> Incident:
+    """What ``result`` and ``reasons`` spelled."""
+    return Incident(answer["what"], answer["node"], tuple(sorted(why["numbers"].items())))

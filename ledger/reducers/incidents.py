@@ -1,0 +1,73 @@
+"""What contradicts the book as things are: since when it is known, and what is still to be recorded.
+
+A contradiction is recorded once, when it begins, and not again while it lasts. It ends with what
+made it, and one that comes back is another. Two of the three kinds last: that a node declares less
+than is held on it, whichever amounts those are; and that more pods of a workload are seen on a node
+than the ledger placed there. The third is over as soon as it is recorded: an upsert that would have
+changed the pieces of a node while some of them were given out.
+
+Nothing is recorded here. ``ledger.decisions.decide`` records what is still untold once everything
+else that an event asks has been decided: what the decisions of the same event put right is no
+contradiction. Under ``hold`` it waits with everything else, for a fleet that is still reading what
+there is finds contradictions wherever it has read only half; what has ended by the time the hold is
+lifted is never recorded, and of upserts that were kept from changing a node's pieces meanwhile, only
+the last one is.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.facts.incident import Incident, What
+from ledger.units import Subject
+
+Numbers = tuple[tuple[str, int], ...]
+"""By how much, sorted by name."""
+
+_LAST: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
+
+
+class Contradiction(NamedTuple):
+    """What contradicts the book, in the order in which it is recorded."""
+
+    subject: Subject
+    """Whom the decision is about: the node, or a workload in a cluster."""
+    what: What
+    node: Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Incidents:
+    """All contradictions there are."""
+
+    untold: Map[Contradiction, Numbers]
+    """Not recorded yet, with the numbers as they are by now."""
+    told: Map[Contradiction, None]
+    """Recorded, and still so."""
+
+
+NO_INCIDENTS: Final = Incidents(Map(), Map())
+
+
+def found(incidents: Incidents, one: Contradiction, numbers: Numbers) -> Incidents:
+    """Something contradicts the book by so much."""
+    if one in incidents.told or incidents.untold.get(one) == numbers:
+        return incidents
+    return replace(incidents, untold=incidents.untold.set(one, numbers))
+
+
+def over(incidents: Incidents, one: Contradiction) -> Incidents:
+    """Something does not contradict the book, or does so no more."""
+    if one in incidents.told:
+        return replace(incidents, told=incidents.told.delete(one))
+    if one in incidents.untold:
+        return replace(incidents, untold=incidents.untold.delete(one))
+    return incidents
+
+
+def recorded(incidents: Incidents, subject: Subject, incident: Incident) -> Incidents:
+    """A contradiction was recorded."""
+    one = Contradiction(subject, incident.what, incident.node)
+    told = incidents.told.set(one, None) if incident.what in _LAST else incidents.told
+    return Incidents(incidents.untold.delete(one), told)

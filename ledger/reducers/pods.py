@@ -1,0 +1,314 @@
+"""What pods that are seen on nodes mean for the book.
+
+Pods of a workload whose nodes the ledger decides hold nothing of their own while there are as many
+instances or tasks of it on the node; for each one more they hold what the workload requests. That is
+an incident as long as it lasts. When the ledger gives up places on a node, as many pods, the last by
+name, hold nothing any more. Every other pod is foreign: it holds what it requests itself, which is
+no incident. Every pod that holds something holds one pod slot.
+
+A report moves nothing, and ends nothing that was decided but on a node that takes no new work: there
+a pod that is deleted, terminating or failed takes an instance with it, the one with the highest
+number, if there are more instances than pods. Pods may be seen on a node before the node
+is: then they hold their room already, and only the incident waits for the node.
+
+Of storage, a pod holds what it requests as such. What its volumes take is not counted: on which
+devices they are, no report says.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from immutables import Map
+
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.workload import (
+    PodDeleted,
+    PodObserved,
+    ReplicaSetUpserted,
+    WorkloadUpserted,
+)
+from ledger.reducers import deployments, incidents, objects
+from ledger.reducers.book import NO_HOLDING, Change, Holding
+from ledger.reducers.incidents import Contradiction
+from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
+from ledger.reducers.objects import Key, Objects
+from ledger.reducers.rooms import with_holdings
+from ledger.reducers.sightings import (
+    Crew,
+    Pods,
+    behind,
+    crew_of,
+    joined,
+    left,
+    listed_behind,
+    with_held,
+)
+from ledger.reducers.world import World
+from ledger.units import ClusterName, Subject
+
+_NO_INSTANCES: Final[Map[Subject, int]] = Map()
+_NOBODY: Final[Map[str, None]] = Map()
+_NOWHERE: Final[Map[Crew, None]] = Map()
+_NONE: Final[Map[Subject, None]] = Map()
+
+
+def observed(world: World, subject: Subject, fact: PodObserved, *, source: str) -> World:
+    """A pod was seen, somewhere or as something else than before."""
+    told = objects.upsert(world.objects, Key("pod", subject), fact, source=source, now=world.now)
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    same_life = told.before is not None
+    return _seen(replace(world, objects=told.objects), world, subject, same_life=same_life)
+
+
+def deleted(world: World, subject: Subject, fact: PodDeleted, *, source: str) -> World:
+    """A pod is gone."""
+    told = objects.remove(
+        world.objects,
+        Key("pod", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    return _seen(replace(world, objects=told.objects), world, subject)
+
+
+def replicaset_upserted(
+    world: World, subject: Subject, fact: ReplicaSetUpserted, *, source: str
+) -> World:
+    """A ReplicaSet says whose it is: pods that name it may belong to somebody else."""
+    told = objects.upsert(
+        world.objects, Key("replicaset", subject), fact, source=source, now=world.now
+    )
+    if told.effect != "applied":
+        return replace(world, last_effect=told.effect)
+    return _owned(replace(world, objects=told.objects), world, [subject])
+
+
+def gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
+    """Pods that were there ``before`` are gone."""
+    for subject in subjects:
+        world = _seen(world, before, subject)
+    return world
+
+
+def replicasets_gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
+    """ReplicaSets that were there ``before`` are gone."""
+    return _owned(world, before, subjects)
+
+
+def workload_changed(world: World, workload: Subject) -> World:
+    """The ledger may decide the nodes of a workload now, or no more, or it requests something else."""
+    return recounted(world, world.pods.of.get(workload, _NOWHERE))
+
+
+def node_changed(world: World, node: Subject) -> World:
+    """A node came or went."""
+    return recounted(world, world.pods.on.get(node, _NOWHERE))
+
+
+def recounted(world: World, crews: Iterable[Crew]) -> World:
+    """The World in which these crews hold what they are to hold, and contradict what they contradict."""
+    changes: list[Change] = []
+    pods, found = world.pods, world.incidents
+    for crew in sorted(crews):
+        names = pods.crews.get(crew, _NOBODY)
+        workload = _decided(world, crew)
+        beyond = 0
+        if workload is None:
+            after = _foreign(world, crew, names)
+        else:
+            instances = _placed(world, crew)
+            beyond = max(0, len(names) - instances)
+            after = _held_by(workload, beyond)
+            one = _contradiction(crew)
+            if beyond and world.objects.fact("node", crew.node) is not None:
+                found = incidents.found(
+                    found, one, (("instances", instances), ("pods", len(names)))
+                )
+            else:
+                found = incidents.over(found, one)
+        if workload is None and crew.kind:
+            found = incidents.over(found, _contradiction(crew))
+        before = pods.held.get(crew, NO_HOLDING)
+        if after != before:
+            pods = with_held(pods, crew, after)
+            changes += [Change(crew.node, before, -1), Change(crew.node, after, 1)]
+    if pods is not world.pods or found is not world.incidents:
+        world = replace(world, pods=pods, incidents=found)
+    return with_holdings(world, [change for change in changes if change.holding != NO_HOLDING])
+
+
+def lost(world: World) -> World:
+    """What the event or deadline just folded took away: pods that are left are beyond what is placed."""
+    return recounted(
+        world,
+        [
+            crew
+            for one in world.released
+            for crew in _crews(world, node_of(one.cluster, one.node), workload_of(one.subject))
+        ],
+    )
+
+
+def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Deployed) -> World:
+    """A decision says where instances are: where some were given up, the last pods count no more."""
+    was = Counter(one.node for one in before.instances)
+    is_ = Counter(one.node for one in after.instances)
+    pods = world.pods
+    touched: list[Crew] = []
+    for name in sorted(was.keys() | is_.keys()):
+        crews = _crews(world, node_of(cluster, name), after.workload)
+        touched += crews
+        for crew in crews:
+            for pod in sorted(pods.crews[crew])[::-1][: max(0, was[name] - is_[name])]:
+                subject = _pod(crew, pod)
+                pods = left(pods, crew, pod)
+                pods = replace(pods, given_up=pods.given_up.set(subject, None))
+    return recounted(replace(world, pods=pods), touched)
+
+
+def decides(workload: WorkloadUpserted) -> bool:
+    """Whether the ledger decides on which nodes a workload is."""
+    return workload.deploy is not None or (workload.kind == "Job" and workload.queue is not None)
+
+
+def _seen(world: World, before: World, subject: Subject, *, same_life: bool = False) -> World:
+    """The World with a pod in the crew that it belongs to now."""
+    was, is_ = before.objects.fact("pod", subject), world.objects.fact("pod", subject)
+    pods = world.pods
+    old = _counted(before.objects, pods, subject, was)
+    if not same_life and subject in pods.given_up:
+        pods = replace(pods, given_up=pods.given_up.delete(subject))
+    new = _counted(world.objects, pods, subject, is_)
+    for fact, counts in ((was, False), (is_, True)):
+        if isinstance(fact, PodObserved) and (above := behind(fact)) is not None:
+            pods = listed_behind(pods, above, subject, is_=counts)
+    marked = subject in world.pods.given_up
+    world = replace(world, pods=_exchanged(pods, subject, old, new))
+    # Also of one that stays: it may request something else.
+    world = recounted(world, {crew for crew in (old, new) if crew is not None})
+    was_dying = isinstance(was, PodObserved) and _is_dying(was)
+    if isinstance(was, PodObserved) and not (same_life or was_dying or marked):
+        world = _ended(world, before.objects, was)
+    begins_to_die = (
+        isinstance(is_, PodObserved) and _is_dying(is_) and not (same_life and was_dying)
+    )
+    if isinstance(is_, PodObserved) and begins_to_die and subject not in world.pods.given_up:
+        world = _ended(world, world.objects, is_)
+    return world
+
+
+def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
+    """A pod is about to be gone. A node that takes no new work loses the instance with it."""
+    where = crew_of(kept, replace(fact, phase="Running", terminating=False))
+    if where is None:
+        return world
+    node = world.objects.fact("node", where.node)
+    if not isinstance(node, NodeUpserted) or node.schedulable or not where.kind:
+        return world
+    if _placed(world, where) > len(world.pods.crews.get(where, _NOBODY)):
+        return deployments.pod_lost(world, subject_of(where.owner, _cluster(where)), where.node)
+    return world
+
+
+def _is_dying(fact: PodObserved) -> bool:
+    return fact.terminating or fact.phase == "Failed"
+
+
+def _owned(world: World, before: World, replicasets: Sequence[Subject]) -> World:
+    """The World with the pods of these ReplicaSets in the crews that they belong to now."""
+    pods = world.pods
+    touched: set[Crew] = set()
+    for replicaset in replicasets:
+        for subject in sorted(pods.behind.get(replicaset, _NONE)):
+            fact = world.objects.fact("pod", subject)
+            old = _counted(before.objects, pods, subject, fact)
+            new = _counted(world.objects, pods, subject, fact)
+            if old != new:
+                pods = _exchanged(pods, subject, old, new)
+                touched |= {crew for crew in (old, new) if crew is not None}
+    return recounted(replace(world, pods=pods), touched)
+
+
+def _exchanged(pods: Pods, subject: Subject, old: Crew | None, new: Crew | None) -> Pods:
+    if old == new:
+        return pods
+    name = subject.rpartition("/")[2]
+    pods = pods if old is None else left(pods, old, name)
+    return pods if new is None else joined(pods, new, name)
+
+
+def _counted(
+    kept: Objects, pods: Pods, subject: Subject, fact: objects.Upsert | None
+) -> Crew | None:
+    if fact is None or subject in pods.given_up:
+        return None
+    assert isinstance(fact, PodObserved), f"{subject} is no pod"
+    return crew_of(kept, fact)
+
+
+def _decided(world: World, crew: Crew) -> WorkloadUpserted | None:
+    """The workload of a crew, if the ledger decides its nodes."""
+    workload = world.workload(crew.owner) if crew.kind else None
+    if workload is None or workload.kind != crew.kind or not decides(workload):
+        return None
+    return workload
+
+
+def _placed(world: World, crew: Crew) -> int:
+    """How many instances of a crew's workload are in force on its node."""
+    subject = subject_of(crew.owner, _cluster(crew))
+    return world.deployments.on.get(crew.node, _NO_INSTANCES).get(subject, 0)
+
+
+def _crews(world: World, node: Subject, owner: Subject) -> list[Crew]:
+    """The pods on a node that are, or were, of a workload; in order."""
+    workload = world.workload(owner)
+    return sorted(
+        crew
+        for crew in world.pods.on.get(node, _NOWHERE)
+        if crew.owner == owner and crew.kind and (workload is None or workload.kind == crew.kind)
+    )
+
+
+def _cluster(crew: Crew) -> ClusterName:
+    return ClusterName(crew.node.partition("/")[0])
+
+
+def _pod(crew: Crew, name: str) -> Subject:
+    return Subject(f"{_cluster(crew)}/{crew.owner.partition('/')[0]}/{name}")
+
+
+def _contradiction(crew: Crew) -> Contradiction:
+    subject = subject_of(crew.owner, _cluster(crew))
+    return Contradiction(subject, "pods_beyond_instances", crew.node)
+
+
+def _foreign(world: World, crew: Crew, names: Map[str, None]) -> Holding:
+    """What pods hold of which the ledger knows nothing else; a sum, in no order."""
+    cpu = memory = storage = 0
+    for name in names:
+        fact = world.objects.fact("pod", _pod(crew, name))
+        assert isinstance(fact, PodObserved), f"{name} is of {crew} and is not there"
+        cpu += fact.request.cpu
+        memory += fact.request.memory
+        storage += fact.request.storage
+    return NO_HOLDING._replace(cpu=cpu, memory=memory, storage=storage, pods=len(names))
+
+
+def _held_by(workload: WorkloadUpserted, count: int) -> Holding:
+    """What so many pods hold; a task takes its cpu, an instance only where it is bound to cores."""
+    request = workload.request
+    takes_cpu = request.cpu_bind or workload.deploy is None
+    return NO_HOLDING._replace(
+        cpu=count * request.cpu if takes_cpu else 0,
+        memory=count * request.memory,
+        storage=count * request.storage,
+        pods=count,
+    )

@@ -1,0 +1,129 @@
+"""Which pods are seen where, and what they hold there beyond what the ledger placed.
+
+Pods of one owner on one node are a crew. Whose they are is as their cluster says: the Deployment
+that a ReplicaSet names, a StatefulSet, a Job; a ReplicaSet that is not known belongs to the
+Deployment whose name it has before the hash of the template. A pod that belongs to nothing of the
+kind is a crew of its own.
+
+Only pods that are on a node and active count: neither succeeded nor failed nor terminating. A pod of
+which the ledger has given up the place counts no more, whatever is reported of it, for the rest of
+its life.
+
+What follows from a crew that changes is told in ``ledger.reducers.pods``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted
+from ledger.reducers.book import NO_HOLDING, Holding
+from ledger.reducers.objects import Objects
+from ledger.units import Subject
+
+
+class Crew(NamedTuple):
+    """Whose pods, and where."""
+
+    node: Subject
+    kind: str
+    """Of the workload that they belong to; empty for a pod without one."""
+    owner: Subject
+    """namespace/name of the workload, or of the pod itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """All crews, and what is needed to find them."""
+
+    crews: Map[Crew, Map[str, None]]
+    """The pods of each, by name."""
+    held: Map[Crew, Holding]
+    """What a crew takes of its node beyond instances and tasks, as the book counts it."""
+    on: Map[Subject, Map[Crew, None]]
+    """By node."""
+    of: Map[Subject, Map[Crew, None]]
+    """By owner."""
+    behind: Map[Subject, Map[Subject, None]]
+    """The pods that name a ReplicaSet as their owner, by cluster/namespace/replicaset."""
+    given_up: Map[Subject, None]
+    """Pods of which the ledger has given up the place."""
+
+
+NO_PODS: Final = Pods(Map(), Map(), Map(), Map(), Map(), Map())
+
+_DIRECT: Final = frozenset({"Deployment", "StatefulSet", "Job"})
+_NOBODY: Final[Map[str, None]] = Map()
+_NOWHERE: Final[Map[Crew, None]] = Map()
+_NONE: Final[Map[Subject, None]] = Map()
+
+
+def crew_of(objects: Objects, pod: PodObserved) -> Crew | None:
+    """The crew that a pod belongs to; None where it takes nothing of any node."""
+    if pod.node is None or pod.terminating or pod.phase in {"Succeeded", "Failed"}:
+        return None
+    node = Subject(f"{pod.cluster}/{pod.node}")
+    owner, replicaset = pod.owner, behind(pod)
+    if owner is not None and replicaset is not None:
+        above = objects.fact("replicaset", replicaset)
+        if isinstance(above, ReplicaSetUpserted):
+            owner = above.owner
+        elif pod.template_hash and owner.name.endswith(f"-{pod.template_hash}"):
+            name = owner.name.removesuffix(f"-{pod.template_hash}")
+            return Crew(node, "Deployment", Subject(f"{pod.namespace}/{name}"))
+    if owner is None or owner.kind not in _DIRECT:
+        return Crew(node, "", Subject(f"{pod.namespace}/{pod.name}"))
+    return Crew(node, owner.kind, Subject(f"{pod.namespace}/{owner.name}"))
+
+
+def behind(pod: PodObserved) -> Subject | None:
+    """The ReplicaSet that a pod names as its owner, if it names one."""
+    if pod.owner is None or pod.owner.kind != "ReplicaSet":
+        return None
+    return Subject(f"{pod.cluster}/{pod.namespace}/{pod.owner.name}")
+
+
+def joined(pods: Pods, crew: Crew, name: str) -> Pods:
+    """With a pod in a crew."""
+    names = pods.crews.get(crew)
+    if names is not None:
+        return replace(pods, crews=pods.crews.set(crew, names.set(name, None)))
+    return replace(
+        pods,
+        crews=pods.crews.set(crew, _NOBODY.set(name, None)),
+        on=pods.on.set(crew.node, pods.on.get(crew.node, _NOWHERE).set(crew, None)),
+        of=pods.of.set(crew.owner, pods.of.get(crew.owner, _NOWHERE).set(crew, None)),
+    )
+
+
+def left(pods: Pods, crew: Crew, name: str) -> Pods:
+    """Without a pod in a crew it was in; a crew without pods is none."""
+    names = pods.crews[crew].delete(name)
+    if names:
+        return replace(pods, crews=pods.crews.set(crew, names))
+    on, of = pods.on[crew.node].delete(crew), pods.of[crew.owner].delete(crew)
+    return replace(
+        pods,
+        crews=pods.crews.delete(crew),
+        on=pods.on.set(crew.node, on) if on else pods.on.delete(crew.node),
+        of=pods.of.set(crew.owner, of) if of else pods.of.delete(crew.owner),
+    )
+
+
+def listed_behind(pods: Pods, replicaset: Subject, pod: Subject, *, is_: bool) -> Pods:
+    """With a pod among those that name a ReplicaSet, or without it."""
+    known = pods.behind.get(replicaset, _NONE)
+    if is_:
+        return replace(pods, behind=pods.behind.set(replicaset, known.set(pod, None)))
+    known = known.delete(pod)
+    if known:
+        return replace(pods, behind=pods.behind.set(replicaset, known))
+    return replace(pods, behind=pods.behind.delete(replicaset))
+
+
+def with_held(pods: Pods, crew: Crew, holding: Holding) -> Pods:
+    """With what a crew takes now."""
+    if holding != NO_HOLDING:
+        return replace(pods, held=pods.held.set(crew, holding))
+    return replace(pods, held=pods.held.delete(crew)) if crew in pods.held else pods
