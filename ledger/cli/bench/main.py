@@ -1,21 +1,27 @@
 """``ledger bench``: how fast it is here, against a floor measured in the same run or a promise."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ledger.cli import logs
 from ledger.cli.bench.servers import Postgres, kafka, postgres
 from ledger.cli.run import run
 from ledger.log import lines
+
+if TYPE_CHECKING:
+    from ledger.cli.bench.engine_finding import Finding
 
 app = typer.Typer(
     help=(
         "Measure how fast it is here, each time against a floor of the same run.\n\n"
         "Each benchmark prints one line of JSON. They start what servers they need and leave"
-        " nothing behind; bench/README.md tells how figures are taken. `core` needs no server and"
-        " has limits to keep instead of a floor."
+        " nothing behind; bench/README.md tells how figures are taken. `core` and `engine` have"
+        " limits to keep instead of a floor."
     ),
     no_args_is_help=True,
 )
@@ -186,5 +192,96 @@ def core(
     ):
         typer.echo(json.dumps(finding, ensure_ascii=False))
         missed += not finding["kept"]
+    if missed and check:
+        raise typer.Exit(1)
+
+
+class Part(StrEnum):
+    """What ``engine`` measures, one after the other."""
+
+    MEMORY = "memory"
+    DURABLE = "durable"
+    LATENCY = "latency"
+    NODES = "nodes"
+    SIZE = "size"
+
+
+@app.command("engine")
+def engine(
+    part: Annotated[
+        list[Part] | None,
+        typer.Option(
+            help="Only this; may be given again. Default: all but size, which is long and runs alone."
+        ),
+    ] = None,
+    events: Events = 200_000,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="How long events stream in for the latency.")
+    ] = 30.0,
+    rate: Annotated[
+        int, typer.Option(min=1, help="Events a second that stream in for the latency.")
+    ] = 1_000,
+    quick: Quick = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON for each part, to be recorded.")
+    ] = False,
+    database_url: Url = None,
+) -> None:
+    """Fold and decide a mixed history: how fast, how soon, at what cost, in how much memory.
+
+    The fleet has 20 clusters, 2,000 nodes, 5,000 workloads, 30 queues and 4,000 disks; of its
+    events 70 % are reports, 20 % upserts and 10 % ask for an answer. Each part has bars to reach:
+
+    - memory: rows to decisions without a server, with the cost of each type of event
+    - durable: a log to durable decisions, end to end
+    - latency: from an append to its decisions in SQL, while events stream in
+    - nodes: one node event at 500 nodes and at 50,000
+    - size: 100 clusters, 50,000 nodes, 100,000 workloads, a million replicas in memory
+    """
+    from ledger.cli.bench import engine_history as history
+    from ledger.cli.bench import engine_nodes, engine_size
+
+    logs.configure(level=logging.WARNING)
+
+    wanted = list(dict.fromkeys(part or [one for one in Part if one is not Part.SIZE]))
+    if Part.SIZE in wanted and len(wanted) > 1:
+        raise typer.BadParameter("size is measured alone", param_hint="--part")
+    sizes = history.MIXED
+    if quick:
+        sizes, events, rounds, seconds = history.QUICK, QUICK_EVENTS, 1, 0.5
+
+    def on_a_server(measure: Callable[[Postgres], Awaitable["Finding"]]) -> "Finding":
+        async def main() -> "Finding":
+            async with postgres(database_url) as server:
+                return await measure(server)
+
+        return run(main)
+
+    def measured(one: Part) -> "Finding":
+        from ledger.cli.bench.engine_durable import durable
+        from ledger.cli.bench.engine_latency import latency
+        from ledger.cli.bench.engine_memory import in_memory
+
+        match one:
+            case Part.MEMORY:
+                return in_memory(sizes, events=events, rounds=rounds)
+            case Part.DURABLE:
+                return on_a_server(lambda at: durable(at, sizes, events=events, rounds=rounds))
+            case Part.LATENCY:
+                return on_a_server(lambda at: latency(at, sizes, rate=rate, seconds=seconds))
+            case Part.NODES:
+                return engine_nodes.node_events(rounds=rounds, quick=quick)
+            case Part.SIZE:
+                return engine_size.size(engine_size.QUICK if quick else engine_size.LARGEST)
+
+    missed = 0
+    for one in wanted:
+        finding = measured(one)
+        typer.echo(
+            json.dumps(finding.as_plain(), ensure_ascii=False) if as_json else finding.as_text()
+        )
+        missed += not finding.kept
     if missed and check:
         raise typer.Exit(1)

@@ -35,6 +35,8 @@ from ledger.units import Microseconds
 _REMEMBERED: Final = 200
 """Reports that an agent which is started again may tell once more."""
 
+_SMALL: Final = 40
+"""Workloads of a fleet in which it can be seen how clusters are lost, policies tried and so on."""
 _SOON: Final = 600
 """Events until what happens seldom has happened once."""
 
@@ -103,23 +105,23 @@ class Life:
             (40, outages.listed),
         )
         decisions = Choice[Happens](
-            (340, scaling.wave),
-            (80, scaling.rollout),
-            (40, scaling.weigh),
-            (30, scaling.place),
-            (15, scaling.reschedule),
-            (15, scaling.retire),
-            (250, batch.job),
-            (60, wear.volume),
-            (50, wear.replica),
-            (30, wear.fail),
-            (30, outages.lose_node),
-            (15, outages.drain_node),
-            (20, outages.reclaim_node),
-            (8, outages.lose_cluster),
-            (1, outages.take_cluster_out),
-            (7, self._control.policy),
-            (8, self._control.proposal),
+            (34_000, scaling.wave),
+            (8_000, scaling.rollout),
+            (4_000, scaling.weigh),
+            (3_000, scaling.place),
+            (1_500, scaling.reschedule),
+            (1_500, scaling.retire),
+            (25_000, batch.job),
+            (6_000, wear.volume),
+            (5_000, wear.replica),
+            (3_000, wear.fail),
+            (3_000, outages.lose_node),
+            (1_500, outages.drain_node),
+            (2_000, outages.reclaim_node),
+            (self._seldom(800), outages.lose_cluster),
+            (self._seldom(100), outages.take_cluster_out),
+            (self._seldom(700), self._control.policy),
+            (self._seldom(800), self._control.proposal),
         )
         if mix.decisions:
             # What happens seldom happens once soon, so that a short history shows it too.
@@ -134,6 +136,13 @@ class Life:
             ):
                 later.after(_SOON, seldom)
         return Choice((mix.reports, reports), (mix.changes, changes), (mix.decisions, decisions))
+
+    def _seldom(self, weight: int) -> int:
+        """The weight of what happens as often a day in every fleet.
+
+        A larger fleet has more events between, and more follows from each of these.
+        """
+        return min(weight, weight * _SMALL // len(self._fleet.workloads))
 
     def _raise(self) -> Iterator[Happening]:
         fleet = self._fleet
