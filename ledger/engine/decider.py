@@ -35,6 +35,7 @@ from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.decisions import Effect
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
+from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.reducers.world import World, next_deadline
@@ -418,16 +419,17 @@ async def decide(
     total = Progress()
     while True:
         try:
-            done = await _while_connected(
-                url,
-                holder=holder,
-                until_idle=until_idle,
-                stop=stop,
-                only=only,
-                on_decisions=on_decisions,
-                activity=activity,
-                snapshots=snapshots,
-            )
+            with seldom_collected():
+                done = await _while_connected(
+                    url,
+                    holder=holder,
+                    until_idle=until_idle,
+                    stop=stop,
+                    only=only,
+                    on_decisions=on_decisions,
+                    activity=activity,
+                    snapshots=snapshots,
+                )
         except LogUnavailable as error:
             activity.log_lost += 1
             activity.stands.clear()

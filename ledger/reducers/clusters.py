@@ -13,7 +13,6 @@ it does not name, except what was reported after the moment up to which the list
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ledger.facts.cluster import (
     ClusterRemoved,
@@ -28,6 +27,7 @@ from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.candidates import touched
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.objects import Key
+from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import with_nodes, without_marks
 from ledger.reducers.world import Cluster, World
 from ledger.units import ClusterName, Microseconds, Subject

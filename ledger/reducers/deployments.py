@@ -20,7 +20,6 @@ by the event itself where nothing is held that a decision would be about.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from immutables import Map
 
@@ -38,6 +37,7 @@ from ledger.reducers.instances import (
     subject_of,
     with_deployed,
 )
+from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import claims_replaced, with_holdings
 from ledger.reducers.world import Causes, Ended, Question, Released, World
 from ledger.units import ClusterName, Replicas, Subject

@@ -14,7 +14,6 @@ anybody. Deciding and following make equal Worlds.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from ledger.errors import AlgorithmMissing
@@ -67,6 +66,7 @@ from ledger.reducers import (
     workloads,
 )
 from ledger.reducers.objects import Key, Noun, Removal, Upsert
+from ledger.reducers.replacing import replace
 from ledger.reducers.world import NOTHING_DUE, Due, World
 from ledger.units import Position, Subject, Uid
 

@@ -11,13 +11,14 @@ clusters in which a workload is or was. What follows from a change is told elsew
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from immutables import Map
 
 from ledger.facts.deployment import Instance, Waiting
 from ledger.reducers.book import Change, Holding
+from ledger.reducers.replacing import replace
 from ledger.units import ClusterName, DecisionNumber, NodeName, Subject, Uid
 
 

@@ -17,7 +17,7 @@ know its noun.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from immutables import Map
@@ -32,6 +32,7 @@ from ledger.facts.workload import (
     WorkloadRemoved,
     WorkloadUpserted,
 )
+from ledger.reducers.replacing import replace
 from ledger.units import Microseconds, Subject, Uid
 
 Effect = Literal["applied", "stale", "no_effect"]
@@ -255,7 +256,7 @@ def _applied(revisions: Map[str, int], source: str, revision: int | None) -> Map
 def _put(objects: Objects, key: Key, life: Known, *, came: bool) -> Objects:
     known = objects.known.set(key, life)
     if not came or life.fact is None:
-        return replace(objects, known=known)
+        return Objects(known, objects.members, objects.tombstones, objects.oldest, objects.next)
     members = objects.members
     for place in _places(key.noun, life.fact):
         members = members.set(place, members.get(place, _NOBODY).set(key.subject, None))

@@ -4,8 +4,6 @@ Deciding and reading history do the same here, so that a World folded from recor
 the World that made them.
 """
 
-from dataclasses import replace
-
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -15,6 +13,7 @@ from ledger.facts.refusal import Refusal
 from ledger.reducers import deployments, incidents, pods, retries
 from ledger.reducers.candidates import wish
 from ledger.reducers.instances import Deployed, LastTarget
+from ledger.reducers.replacing import replace
 from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING
 from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import LastDivision, OpenRefusal, Question, World

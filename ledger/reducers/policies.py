@@ -5,12 +5,11 @@ division or a deployment and waits for clusters or their nodes is asked again wh
 those are made by, or their version, changed.
 """
 
-from dataclasses import replace
-
 from ledger.facts.control import PolicyChanged
 from ledger.facts.genesis import policy_digest
 from ledger.facts.policy import Policy, merge
 from ledger.reducers import retries
+from ledger.reducers.replacing import replace
 from ledger.reducers.world import World
 
 

@@ -12,7 +12,6 @@ mark set after that decision stands too.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from immutables import Map
@@ -22,6 +21,7 @@ from ledger.facts.reason import RETRIED, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec
 from ledger.reducers.candidates import concerned, list_under
+from ledger.reducers.replacing import replace
 from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, World
 from ledger.units import ClusterName
 

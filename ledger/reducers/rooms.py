@@ -12,7 +12,6 @@ before may serve somebody who was refused: ``ledger.reducers.retries`` is told.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from immutables import Map
@@ -24,6 +23,7 @@ from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
+from ledger.reducers.replacing import replace
 from ledger.reducers.retries import grew, grew_for
 from ledger.reducers.world import NO_ROOM, Claim, Room, World
 from ledger.units import ClusterName, Subject

@@ -5,7 +5,6 @@ one of what each replica takes where a division is refused; any other change ask
 it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
 """
 
-from dataclasses import replace
 from typing import TypeVar
 
 from immutables import Map
@@ -20,6 +19,7 @@ from ledger.facts.workload import (
 from ledger.reducers import deployments, objects, pods, retries
 from ledger.reducers.candidates import list_under, wish
 from ledger.reducers.objects import Key
+from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import Causes, Ended, Question, World
 from ledger.units import Subject

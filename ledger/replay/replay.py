@@ -19,6 +19,7 @@ from ledger.log.database import Connection
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
+from ledger.log.garbage import seldom_collected
 from ledger.log.history import decided_pages
 from ledger.log.read import StoredEvent
 from ledger.reducers.world import World, begin
@@ -30,10 +31,11 @@ async def replay(
     connection: Connection, fleet: Fleet, *, on_progress: OnProgress | None = None
 ) -> Report:
     """Verify the log of a fleet, then recompute and compare every decision."""
-    verified = await verify(connection, fleet, on_progress=on_progress)
-    if verified.trouble is None:
-        trouble = await _recompute(connection, fleet, verified, on_progress)
-        verified = replace(verified, trouble=trouble)
+    with seldom_collected():
+        verified = await verify(connection, fleet, on_progress=on_progress)
+        if verified.trouble is None:
+            trouble = await _recompute(connection, fleet, verified, on_progress)
+            verified = replace(verified, trouble=trouble)
     return reported(fleet, verified)
 
 
