@@ -44,6 +44,18 @@ async def test_a_benchmark_prints_one_line_with_the_ratio_to_its_floor(
     assert said["events"] > 0
 
 
+@pytest.mark.parametrize("part", ["durable", "latency"])
+async def test_the_engine_is_measured_on_a_real_server(part: str, postgres: Postgres) -> None:
+    said = await bench("engine", "--json", "--part", part, "--database-url", postgres.url)
+
+    assert (said["bench"], said["part"]) == ("engine", part)
+    assert said["events"] > 0
+    assert said["bars"]
+    if part == "latency":
+        assert 0 < said["p50_ms"] <= said["p99_ms"] <= said["max_ms"]
+        assert sum(said["happened_percent"].values()) == pytest.approx(100, abs=0.1)
+
+
 @pytest.mark.parametrize("fleets", [1, 2])
 async def test_a_consumer_is_measured_on_a_real_broker(
     fleets: int, postgres: Postgres, kafka: Kafka

@@ -43,8 +43,8 @@ def size(sizes: Sizes) -> Finding:
     longest = 0.0
     with seldom_collected():
         for stage, lines in (
-            ("inventory", _told(sizes, "opening")),
-            ("pods", _told(sizes, "pods")),
+            ("inventory", told(sizes, "opening")),
+            ("pods", told(sizes, "pods")),
         ):
             for row in rows(lines, first=events):
                 start = perf_counter()
@@ -76,11 +76,11 @@ def size(sizes: Sizes) -> Finding:
     )
 
 
-def _told(sizes: Sizes, stage: str) -> Iterator[bytes]:
+def told(sizes: Sizes, stage: str) -> Iterator[bytes]:
     """The lines of a stage, drawn by a process that is gone afterwards."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    drawing = context.Process(target=draw, args=(theirs, sizes, stage))
+    drawing = context.Process(target=_draw, args=(theirs, sizes, stage))
     drawing.start()
     theirs.close()
     while (batch := ours.recv()) is not None:
@@ -88,7 +88,7 @@ def _told(sizes: Sizes, stage: str) -> Iterator[bytes]:
     drawing.join()
 
 
-def draw(way: Connection, sizes: Sizes, stage: str) -> None:
+def _draw(way: Connection, sizes: Sizes, stage: str) -> None:
     """Draw the lines of a stage and send them, a list at a time; None is the end."""
     history = simulation(sizes)
     opening = history.events(history.opening)
