@@ -622,7 +622,7 @@ class _Turn:
             decided = self._decided(after, waiting)
             made.append(
                 self._answered(
-                    self.did[0] if changed and self.did else KEEP,
+                    self._branch(changed=changed),
                     decided,
                     _moved(self.was, decided),
                 )
@@ -639,6 +639,12 @@ class _Turn:
             if open_ is None or (not same and (touched or changed)):
                 made.append(self._answered(REFUSED, refusal, 0))
         return tuple(made)
+
+    def _branch(self, *, changed: bool) -> str:
+        if changed and self.did:
+            return self.did[0]
+        # What was lost and is not wanted any more was given up by the event that said so.
+        return "given_up" if self.was.lost and not self.waiting else KEEP
 
     def _says_so(self) -> bool:
         """Whether the same answer as before is recorded."""
