@@ -25,7 +25,8 @@ from ledger.units import Subject
 Numbers = tuple[tuple[str, int], ...]
 """By how much, sorted by name."""
 
-_LAST: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
+LASTING: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
+"""What is so until it ends; the others are over once they are recorded."""
 
 
 class Contradiction(NamedTuple):
@@ -69,5 +70,5 @@ def over(incidents: Incidents, one: Contradiction) -> Incidents:
 def recorded(incidents: Incidents, subject: Subject, incident: Incident) -> Incidents:
     """A contradiction was recorded."""
     one = Contradiction(subject, incident.what, incident.node)
-    told = incidents.told.set(one, None) if incident.what in _LAST else incidents.told
+    told = incidents.told.set(one, None) if incident.what in LASTING else incidents.told
     return Incidents(incidents.untold.delete(one), told)

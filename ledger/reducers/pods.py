@@ -16,7 +16,7 @@ devices they are, no report says.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -32,7 +32,7 @@ from ledger.facts.workload import (
 from ledger.reducers import deployments, incidents, objects
 from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
-from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
+from ledger.reducers.instances import Deployed, node_of, workload_of
 from ledger.reducers.objects import Key, Objects
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.sightings import (
@@ -118,23 +118,14 @@ def recounted(world: World, crews: Iterable[Crew]) -> World:
     pods, found = world.pods, world.incidents
     for crew in sorted(crews):
         names = pods.crews.get(crew, _NOBODY)
-        workload = _decided(world, crew)
-        beyond = 0
-        if workload is None:
-            after = _foreign(world, crew, names)
-        else:
-            instances = _placed(world, crew)
-            beyond = max(0, len(names) - instances)
-            after = _held_by(workload, beyond)
-            one = _contradiction(crew)
-            if beyond and world.objects.fact("node", crew.node) is not None:
-                found = incidents.found(
-                    found, one, (("instances", instances), ("pods", len(names)))
-                )
-            else:
-                found = incidents.over(found, one)
-        if workload is None and crew.kind:
-            found = incidents.over(found, _contradiction(crew))
+        placed = _placed(world, crew)
+        after = held_beyond(world, crew, names, placed)
+        one = Contradiction(crew.subject, "pods_beyond_instances", crew.node)
+        known = world.objects.fact("node", crew.node) is not None
+        if known and len(names) > placed and decided(world, crew) is not None:
+            found = incidents.found(found, one, (("instances", placed), ("pods", len(names))))
+        elif crew.kind and not _judged_by_another(world, crew):
+            found = incidents.over(found, one)
         before = pods.held.get(crew, NO_HOLDING)
         if after != before:
             pods = with_held(pods, crew, after)
@@ -142,6 +133,24 @@ def recounted(world: World, crews: Iterable[Crew]) -> World:
     if pods is not world.pods or found is not world.incidents:
         world = replace(world, pods=pods, incidents=found)
     return with_holdings(world, [change for change in changes if change.holding != NO_HOLDING])
+
+
+def held_beyond(world: World, crew: Crew, names: Collection[str], placed: int) -> Holding:
+    """What the pods of a crew hold, where so many instances of their workload are placed."""
+    workload = decided(world, crew)
+    if workload is None:
+        return _foreign(world, crew, names)
+    beyond = max(0, len(names) - placed)
+    return _times(workload, beyond) if beyond else NO_HOLDING
+
+
+def decided(world: World, crew: Crew) -> WorkloadUpserted | None:
+    """The workload of a crew, if the ledger decides on which nodes that is."""
+    workload = world.workload(crew.owner) if crew.kind else None
+    if workload is None or workload.kind != crew.kind:
+        return None
+    is_task = workload.kind == "Job" and workload.queue is not None
+    return workload if is_task or workload.deploy is not None else None
 
 
 def lost(world: World) -> World:
@@ -167,15 +176,10 @@ def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Dep
         touched += crews
         for crew in crews:
             for pod in sorted(pods.crews[crew])[::-1][: max(0, was[name] - is_[name])]:
-                subject = _pod(crew, pod)
+                subject = crew.pod(pod)
                 pods = left(pods, crew, pod)
                 pods = replace(pods, given_up=pods.given_up.set(subject, None))
     return recounted(replace(world, pods=pods), touched)
-
-
-def decides(workload: WorkloadUpserted) -> bool:
-    """Whether the ledger decides on which nodes a workload is."""
-    return workload.deploy is not None or (workload.kind == "Job" and workload.queue is not None)
 
 
 def _seen(world: World, before: World, subject: Subject, *, same_life: bool = False) -> World:
@@ -213,7 +217,7 @@ def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
     if not isinstance(node, NodeUpserted) or node.schedulable or not where.kind:
         return world
     if _placed(world, where) > len(world.pods.crews.get(where, _NOBODY)):
-        return deployments.pod_lost(world, subject_of(where.owner, _cluster(where)), where.node)
+        return deployments.pod_lost(world, where.subject, where.node)
     return world
 
 
@@ -253,18 +257,17 @@ def _counted(
     return crew_of(kept, fact)
 
 
-def _decided(world: World, crew: Crew) -> WorkloadUpserted | None:
-    """The workload of a crew, if the ledger decides its nodes."""
-    workload = world.workload(crew.owner) if crew.kind else None
-    if workload is None or workload.kind != crew.kind or not decides(workload):
-        return None
-    return workload
+def _judged_by_another(world: World, crew: Crew) -> bool:
+    """Whether the pods of this owner are others, of the kind that the workload is of."""
+    workload = world.workload(crew.owner)
+    if workload is None or workload.kind == crew.kind:
+        return False
+    return crew._replace(kind=workload.kind) in world.pods.crews
 
 
 def _placed(world: World, crew: Crew) -> int:
     """How many instances of a crew's workload are in force on its node."""
-    subject = subject_of(crew.owner, _cluster(crew))
-    return world.deployments.on.get(crew.node, _NO_INSTANCES).get(subject, 0)
+    return world.deployments.on.get(crew.node, _NO_INSTANCES).get(crew.subject, 0)
 
 
 def _crews(world: World, node: Subject, owner: Subject) -> list[Crew]:
@@ -277,24 +280,11 @@ def _crews(world: World, node: Subject, owner: Subject) -> list[Crew]:
     )
 
 
-def _cluster(crew: Crew) -> ClusterName:
-    return ClusterName(crew.node.partition("/")[0])
-
-
-def _pod(crew: Crew, name: str) -> Subject:
-    return Subject(f"{_cluster(crew)}/{crew.owner.partition('/')[0]}/{name}")
-
-
-def _contradiction(crew: Crew) -> Contradiction:
-    subject = subject_of(crew.owner, _cluster(crew))
-    return Contradiction(subject, "pods_beyond_instances", crew.node)
-
-
-def _foreign(world: World, crew: Crew, names: Map[str, None]) -> Holding:
+def _foreign(world: World, crew: Crew, names: Collection[str]) -> Holding:
     """What pods hold of which the ledger knows nothing else; a sum, in no order."""
     cpu = memory = storage = 0
     for name in names:
-        fact = world.objects.fact("pod", _pod(crew, name))
+        fact = world.objects.fact("pod", crew.pod(name))
         assert isinstance(fact, PodObserved), f"{name} is of {crew} and is not there"
         cpu += fact.request.cpu
         memory += fact.request.memory
@@ -302,7 +292,7 @@ def _foreign(world: World, crew: Crew, names: Map[str, None]) -> Holding:
     return NO_HOLDING._replace(cpu=cpu, memory=memory, storage=storage, pods=len(names))
 
 
-def _held_by(workload: WorkloadUpserted, count: int) -> Holding:
+def _times(workload: WorkloadUpserted, count: int) -> Holding:
     """What so many pods hold; a task takes its cpu, an instance only where it is bound to cores."""
     request = workload.request
     takes_cpu = request.cpu_bind or workload.deploy is None

@@ -87,7 +87,7 @@ def without_marks(world: World, subjects: Iterable[Subject]) -> Map[Subject, Non
 
 def claims_replaced(before: World, world: World, workload: Subject) -> World:
     """The World with what a workload now claims in the place of what it claimed before."""
-    was, is_ = _claims(before, workload), _claims(world, workload)
+    was, is_ = promised(before, workload), promised(world, workload)
     if was == is_:
         return world
     by_cluster = world.rooms.by_cluster
@@ -107,7 +107,7 @@ def claims_replaced(before: World, world: World, workload: Subject) -> World:
     return grew(replace(world, rooms=rooms), released)
 
 
-def _claims(world: World, workload: Subject) -> dict[ClusterName, tuple[Request, int]]:
+def promised(world: World, workload: Subject) -> dict[ClusterName, tuple[Request, int]]:
     """What a workload was promised and has on no node yet; in no order."""
     fact = world.workload(workload)
     if fact is None:
@@ -119,11 +119,11 @@ def _claims(world: World, workload: Subject) -> dict[ClusterName, tuple[Request,
         if (state := world.deployments.of.get(subject_of(workload, cluster))) is not None
     }
     if last is not None and last.in_force:
-        promised = [(share.cluster, int(share.replicas)) for share in last.division.shares]
+        shares = [(share.cluster, int(share.replicas)) for share in last.division.shares]
     else:
-        promised = [(cluster, state.share) for cluster, state in deployed.items()]
+        shares = [(cluster, state.share) for cluster, state in deployed.items()]
     claims: dict[ClusterName, tuple[Request, int]] = {}
-    for cluster, share in promised:
+    for cluster, share in shares:
         state = deployed.get(cluster)
         held = 0 if state is None or state.over else len(state.instances)
         if share > held:

@@ -19,8 +19,9 @@ from immutables import Map
 
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted
 from ledger.reducers.book import NO_HOLDING, Holding
+from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
-from ledger.units import Subject
+from ledger.units import ClusterName, Subject
 
 
 class Crew(NamedTuple):
@@ -31,6 +32,20 @@ class Crew(NamedTuple):
     """Of the workload that they belong to; empty for a pod without one."""
     owner: Subject
     """namespace/name of the workload, or of the pod itself."""
+
+    @property
+    def subject(self) -> Subject:
+        """The workload in its cluster."""
+        return subject_of(self.owner, self.cluster)
+
+    @property
+    def cluster(self) -> ClusterName:
+        """Where the node is."""
+        return ClusterName(self.node.partition("/")[0])
+
+    def pod(self, name: str) -> Subject:
+        """One of its pods everywhere."""
+        return Subject(f"{self.cluster}/{self.owner.partition('/')[0]}/{name}")
 
 
 @dataclass(frozen=True, slots=True)

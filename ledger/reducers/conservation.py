@@ -1,0 +1,202 @@
+"""Whether the book adds up: every sum that a World carries, made again from nothing.
+
+A World keeps sums so that an event costs what it touches: what is held on a node, what nodes of a
+cluster have free, what is promised of a cluster, who sits where. Here they are worked out from what
+they are sums of - instances in force, pods that are seen, divisions, what nodes declare - by looking
+at all of it, and whatever is not equal is named. Over-commitment is no difference: it is one if it
+is not known, or known and not so.
+
+Nothing is mended. A World that does not add up was folded by a program that is wrong, and only a
+correct one folds it again (``ledger.replay``).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from immutables import Map
+
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.workload import PodObserved
+from ledger.reducers.book import NOTHING_HELD, Book, Change, changed, free, short
+from ledger.reducers.incidents import LASTING
+from ledger.reducers.instances import holding, node_of
+from ledger.reducers.pods import decided, held_beyond
+from ledger.reducers.rooms import node_in_use, promised
+from ledger.reducers.sightings import Crew, crew_of
+from ledger.reducers.world import World
+from ledger.units import Subject
+
+
+class Difference(NamedTuple):
+    """A sum that is not what it is the sum of; in the order of the names."""
+
+    where: str
+    """A node, a cluster, a workload."""
+    what: str
+    """Which of its sums, and which amount of it."""
+    kept: int
+    """As the World has it."""
+    counted: int
+    """As it is."""
+
+
+def differences(world: World) -> tuple[Difference, ...]:
+    """Everything that does not add up, by name; nothing where all is well."""
+    seats = _seats(world)
+    crews = _crews(world)
+    held = _held(world, seats, crews)
+    pairs = (
+        ("held", _amounts(world.book), _amounts(held)),
+        ("seated", _seats_as_kept(world), seats),
+        ("seen", _sizes(world.pods.crews), _sizes(crews)),
+        ("offered", _offers_as_kept(world), _offers(world, held)),
+        ("claimed", _claims_as_kept(world), _claims(world)),
+        ("contradicts", _contradictions_as_kept(world), _contradictions(world, held, seats, crews)),
+    )
+    return tuple(sorted(one for pair in pairs for one in _unequal(*pair)))
+
+
+Sums = Mapping[tuple[str, str], int]
+"""By whose and of what; what is not listed is nothing. In no order."""
+
+
+def _unequal(what: str, kept: Sums, counted: Sums) -> Iterator[Difference]:
+    for where, amount in kept.keys() | counted.keys():
+        was, is_ = kept.get((where, amount), 0), counted.get((where, amount), 0)
+        if was != is_:
+            yield Difference(where, f"{what}: {amount}", was, is_)
+
+
+def _seats(world: World) -> Counter[tuple[Subject, Subject]]:
+    return Counter(
+        (node_of(deployed.cluster, instance.node), subject)
+        for subject, deployed in world.deployments.of.items()
+        for instance in deployed.instances
+    )
+
+
+def _seats_as_kept(world: World) -> Sums:
+    return {
+        (node, subject): count
+        for node, seated in world.deployments.on.items()
+        for subject, count in seated.items()
+    }
+
+
+def _crews(world: World) -> dict[Crew, list[str]]:
+    crews: dict[Crew, list[str]] = {}
+    for (noun, subject), known in world.objects.known.items():
+        if noun != "pod" or known.fact is None or subject in world.pods.given_up:
+            continue
+        assert isinstance(known.fact, PodObserved), f"{subject} is no pod"
+        crew = crew_of(world.objects, known.fact)
+        if crew is not None:
+            crews.setdefault(crew, []).append(known.fact.name)
+    return crews
+
+
+def _sizes(crews: Mapping[Crew, Collection[str]]) -> Sums:
+    return {(crew.node, f"{crew.kind} {crew.owner}"): len(crews[crew]) for crew in crews}
+
+
+def _held(
+    world: World,
+    seats: Mapping[tuple[Subject, Subject], int],
+    crews: Mapping[Crew, Collection[str]],
+) -> Book:
+    changes = [
+        Change(node_of(deployed.cluster, instance.node), holding(instance), 1)
+        for deployed in world.deployments.of.values()
+        for instance in deployed.instances
+    ]
+    for crew, names in crews.items():
+        placed = seats.get((crew.node, crew.subject), 0)
+        changes.append(Change(crew.node, held_beyond(world, crew, names, placed), 1))
+    return changed(Map(), changes)
+
+
+def _amounts(held: Book) -> Sums:
+    sums: dict[tuple[str, str], int] = {}
+    for node, all_ in held.items():
+        amounts = {
+            "cpu": all_.cpu,
+            "memory": all_.memory,
+            "storage": all_.storage,
+            "pods": all_.pods,
+            **{f"core {name}": amount for name, amount in all_.pieces.items()},
+            **{f"group {name}": amount for name, amount in all_.numa.items()},
+            **{f"device {name}": amount for name, amount in all_.volumes.items()},
+        }
+        sums |= {(node, name): amount for name, amount in amounts.items()}
+    return sums
+
+
+def _offers(world: World, held: Book) -> Sums:
+    offers: Counter[tuple[str, str]] = Counter()
+    for noun, subject in world.objects.known:
+        if noun == "node":
+            node = node_in_use(world.objects, world.rooms.reclaiming, subject)
+            if node is not None:
+                offers[node.cluster, str(free(node, held.get(subject, NOTHING_HELD)))] += 1
+    return offers
+
+
+def _offers_as_kept(world: World) -> Sums:
+    return {
+        (cluster, str(offer)): count
+        for cluster, room in world.rooms.by_cluster.items()
+        for offer, count in room.offers.items()
+    }
+
+
+def _claims(world: World) -> Sums:
+    sums: Counter[tuple[str, str]] = Counter()
+    for noun, subject in world.objects.known:
+        if noun == "workload":
+            for cluster, (request, replicas) in promised(world, subject).items():
+                sums[cluster, "cpu"] += replicas * request.cpu if request.cpu_bind else 0
+                sums[cluster, "memory"] += replicas * request.memory
+                sums[cluster, "storage"] += replicas * request.storage
+                sums[cluster, "pods"] += replicas
+                if request.volumes:
+                    sums[cluster, f"volumes {request.volumes}"] += replicas
+    return sums
+
+
+def _claims_as_kept(world: World) -> Sums:
+    sums: dict[tuple[str, str], int] = {}
+    for cluster, room in world.rooms.by_cluster.items():
+        *amounts, volumes = room.claim
+        names = ("cpu", "memory", "storage", "pods")
+        sums |= {(cluster, name): amount for name, amount in zip(names, amounts, strict=True)}
+        sums |= {(cluster, f"volumes {texts}"): count for texts, count in volumes.items()}
+    return sums
+
+
+def _contradictions(
+    world: World,
+    held: Book,
+    seats: Mapping[tuple[Subject, Subject], int],
+    crews: Mapping[Crew, Collection[str]],
+) -> Sums:
+    found: dict[tuple[str, str], int] = {}
+    for node, all_ in held.items():
+        fact = world.objects.fact("node", node)
+        if isinstance(fact, NodeUpserted) and short(fact, all_):
+            found[node, f"over_committed {node}"] = 1
+    for crew, names in crews.items():
+        is_beyond = len(names) > seats.get((crew.node, crew.subject), 0)
+        there = world.objects.fact("node", crew.node) is not None
+        if is_beyond and there and decided(world, crew) is not None:
+            found[crew.subject, f"pods_beyond_instances {crew.node}"] = 1
+    return found
+
+
+def _contradictions_as_kept(world: World) -> Sums:
+    kept = world.incidents
+    return {
+        (one.subject, f"{one.what} {one.node}"): 1
+        for one in (*kept.told, *kept.untold)
+        if one.what in LASTING
+    }

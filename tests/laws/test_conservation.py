@@ -1,0 +1,293 @@
+"""Laws of the book: over long random histories with pods, everything adds up after every event.
+
+And a sum that does not is found, whichever it is: one wrong number is planted at a time.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.facts.decision import from_record, record
+from ledger.facts.event import Fact
+from ledger.facts.incident import Incident
+from ledger.reducers.book import NOTHING_HELD
+from ledger.reducers.conservation import differences
+from ledger.reducers.evolve import follow
+from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
+from ledger.reducers.sightings import Crew
+from ledger.reducers.world import NO_ROOM, World, begin
+from ledger.units import ClusterName, Incarnation, Subject
+from tests.histories import (
+    SECOND,
+    History,
+    cluster_up,
+    deployed,
+    each_takes,
+    genesis,
+    listed,
+    node_up,
+    pod_gone,
+    pod_seen,
+    replicaset_up,
+    workload_up,
+)
+from tests.laws import test_deployments
+from tests.laws.test_deployments import BEGINNING, clusters, long_histories, nodes, requests, uids
+
+pod_names = st.sampled_from(["a-1-x", "a-1-y", "a-2-x", "b-0", "p"])
+owners = st.sampled_from(
+    [
+        None,
+        ("ReplicaSet", "a-1"),
+        ("ReplicaSet", "a-1"),
+        ("ReplicaSet", "a-2"),
+        ("StatefulSet", "b"),
+        ("StatefulSet", "a"),
+        ("Job", "b"),
+        ("DaemonSet", "a"),
+    ]
+)
+pods_seen = st.builds(
+    pod_seen,
+    clusters,
+    st.just("ns"),
+    pod_names,
+    uid=uids,
+    owner=owners,
+    template_hash=st.sampled_from(["", "1", "2"]),
+    node=st.one_of(nodes, nodes, st.none()),
+    phase=st.sampled_from(["Running", "Running", "Running", "Pending", "Succeeded", "Failed"]),
+    terminating=st.sampled_from([False, False, False, True]),
+    request=requests,
+)
+facts: st.SearchStrategy[Fact] = st.one_of(
+    test_deployments.facts,
+    test_deployments.facts,
+    test_deployments.facts,
+    pods_seen,
+    pods_seen,
+    pods_seen,
+    st.builds(pod_gone, clusters, st.just("ns"), pod_names),
+    st.builds(
+        replicaset_up,
+        clusters,
+        st.just("ns"),
+        st.sampled_from(["a-1", "a-2"]),
+        st.sampled_from([None, ("Deployment", "a"), ("Deployment", "b"), ("Rollout", "a")]),
+    ),
+    st.builds(
+        listed,
+        clusters,
+        st.just("pod"),
+        st.lists(pod_names.map("ns/{}".format), unique=True),
+    ),
+    st.builds(
+        listed, clusters, st.just("replicaset"), st.sampled_from([[], ["ns/a-1"], ["ns/a-2"]])
+    ),
+    test_deployments.nodes_up.map(lambda node: replace(node, share_base=50)),
+    st.builds(
+        workload_up,
+        test_deployments.keys,
+        st.integers(0, 4),
+        kind=st.just("Job"),
+        queue=st.just("q"),
+        request=requests,
+    ),
+)
+histories = st.lists(
+    st.tuples(facts, st.sampled_from([0, 0, SECOND])), min_size=20, max_size=50
+).map(lambda drawn: [*((fact, 0) for fact in BEGINNING), *drawn])
+
+
+@long_histories
+@given(histories)
+def test_everything_adds_up_after_every_event(history: list[tuple[Fact, int]]) -> None:
+    log = History()
+    for fact, after in history:
+        log.add(fact, after=after)
+        assert differences(log.world) == ()
+
+
+@long_histories
+@given(histories)
+def test_what_was_recorded_folds_to_the_world_that_recorded_it(
+    history: list[tuple[Fact, int]],
+) -> None:
+    log = History()
+    world = begin(genesis(), incarnation=Incarnation(1))
+    for fact, after in history:
+        step = log.add(fact, after=after)
+        read = [from_record(record(made)) for made in step.decisions]
+        assert read == list(step.decisions)
+        world = follow(world, log.events[-1], read)
+        assert world == step.world
+
+
+@long_histories
+@given(histories)
+def test_an_incident_is_recorded_once_while_it_lasts_and_never_under_hold(
+    history: list[tuple[Fact, int]],
+) -> None:
+    log = History()
+    for fact, after in history:
+        before = log.world.incidents.told
+        step = log.add(fact, after=after)
+        found = [
+            Contradiction(made.subject, made.outcome.what, made.outcome.node)
+            for made in step.decisions
+            if isinstance(made.outcome, Incident) and made.deadline is None
+        ]
+        assert len(found) == len(set(found))
+        assert not (step.world.policy.hold and found)
+        if step.world.policy.hold:
+            continue
+        assert step.world.incidents.untold == NO_INCIDENTS.untold
+        for one in step.world.incidents.told:
+            assert one in before or one in found or any(made.deadline for made in step.decisions)
+
+
+NODE = Subject("m1/n1")
+
+
+def fleet() -> World:
+    """Two instances with a pod each, another pod, a division's claim, an over-committed node."""
+    log = History()
+    log.add_all(
+        cluster_up("m1"),
+        node_up("m1", "n1", memory=20, cores={"0": 100, "1": 100}, volumes={"/x": 9}, storage=9),
+        workload_up(
+            "ns/a",
+            2,
+            cluster="m1",
+            kind="StatefulSet",
+            request=each_takes(cpu=500, bind=True, memory=2, volumes=["AUTO:/a:rw:2"]),
+            deploy=deployed(),
+        ),
+        *(
+            pod_seen("m1", "ns", f"a-{place}", node="n1", owner=("StatefulSet", "a"))
+            for place in range(3)
+        ),
+        pod_seen("m1", "ns", "p", node="n1", request=each_takes(memory=1)),
+        workload_up("ns/b", 3, cluster="m1", deploy=deployed(), request=each_takes(memory=50)),
+        node_up("m1", "n2", memory=1),
+        pod_seen("m1", "ns", "q", node="n2", request=each_takes(memory=2)),
+    )
+    return log.world
+
+
+def held(world: World, **more: int) -> World:
+    wrong = world.book[NODE]
+    return replace(
+        world,
+        book=world.book.set(
+            NODE, wrong._replace(**{name: getattr(wrong, name) + by for name, by in more.items()})
+        ),
+    )
+
+
+def seats(world: World) -> World:
+    on = world.deployments.on
+    wrong = on.set(NODE, on[NODE].set(Subject("ns/a@m1"), 1))
+    return replace(world, deployments=replace(world.deployments, on=wrong))
+
+
+def core(world: World) -> World:
+    wrong = world.book[NODE]
+    return replace(
+        world, book=world.book.set(NODE, wrong._replace(pieces=wrong.pieces.set("1", 7)))
+    )
+
+
+def device(world: World) -> World:
+    wrong = world.book[NODE]
+    return replace(world, book=world.book.set(NODE, wrong._replace(volumes=NOTHING_HELD.volumes)))
+
+
+def crew(world: World) -> World:
+    one = Crew(NODE, "StatefulSet", Subject("ns/a"))
+    names = world.pods.crews[one].delete("a-0")
+    return replace(world, pods=replace(world.pods, crews=world.pods.crews.set(one, names)))
+
+
+def ghost(world: World) -> World:
+    return replace(world, book=world.book.set(Subject("m9/n9"), NOTHING_HELD._replace(pods=1)))
+
+
+def forgotten(world: World) -> World:
+    return replace(world, book=world.book.delete(NODE))
+
+
+def room(world: World, **wrong: object) -> World:
+    cluster = ClusterName("m1")
+    rooms = world.rooms
+    changed = replace(rooms.by_cluster.get(cluster, NO_ROOM), **wrong)  # type: ignore[arg-type]  # either field
+    return replace(world, rooms=replace(rooms, by_cluster=rooms.by_cluster.set(cluster, changed)))
+
+
+def offer(world: World) -> World:
+    offers = world.rooms.of(ClusterName("m1")).offers
+    one = min(offers)
+    return room(world, offers=offers.delete(one).set(one._replace(pods=5), offers[one]))
+
+
+def claim(world: World) -> World:
+    before = world.rooms.of(ClusterName("m1")).claim
+    return room(world, claim=before._replace(memory=before.memory + 1))
+
+
+def unknown(world: World) -> World:
+    return replace(world, incidents=NO_INCIDENTS)
+
+
+def made_up(world: World) -> World:
+    one = Contradiction(NODE, "over_committed", NODE)
+    told = world.incidents.told.set(one, None)
+    return replace(world, incidents=replace(world.incidents, told=told))
+
+
+PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
+    "cpu": (lambda world: held(world, cpu=1), [("m1/n1", "held: cpu")]),
+    "memory": (lambda world: held(world, memory=-2), [("m1/n1", "held: memory")]),
+    "storage": (lambda world: held(world, storage=1), [("m1/n1", "held: storage")]),
+    "a slot": (lambda world: held(world, pods=1), [("m1/n1", "held: pods")]),
+    "a core": (core, [("m1/n1", "held: core 1")]),
+    "a device": (device, [("m1/n1", "held: device /x")]),
+    "a seat": (seats, [("m1/n1", "seated: ns/a@m1")]),
+    "a pod": (crew, [("m1/n1", "seen: StatefulSet ns/a")]),
+    "a node that never was": (ghost, [("m9/n9", "held: pods")]),
+    "an offer": (offer, [("m1", "offered"), ("m1", "offered")]),
+    "a claim": (claim, [("m1", "claimed: memory")]),
+    "what is not known": (
+        unknown,
+        [
+            ("m1/n2", "contradicts: over_committed m1/n2"),
+            ("ns/a@m1", "contradicts: pods_beyond_instances m1/n1"),
+        ],
+    ),
+    "what is not so": (made_up, [("m1/n1", "contradicts: over_committed m1/n1")]),
+}
+
+
+def test_what_is_spoilt_below_adds_up_before() -> None:
+    assert differences(fleet()) == ()
+
+
+@pytest.mark.parametrize("error", PLANTED)
+def test_a_planted_error_is_named(error: str) -> None:
+    spoil, wanted = PLANTED[error]
+
+    found = differences(spoil(fleet()))
+
+    named = [
+        (one.where, "offered" if one.what.startswith("offered") else one.what) for one in found
+    ]
+    assert named == wanted
+    assert all(one.kept != one.counted for one in found)
+
+
+def test_a_node_that_is_not_in_the_book_misses_everything_that_is_held_there() -> None:
+    found = {one.what for one in differences(forgotten(fleet())) if one.where == NODE}
+    assert found >= {"held: cpu", "held: memory", "held: pods", "held: device /x"}
