@@ -1,6 +1,6 @@
 """The simulator's history as the World is handed it, for tests that want every family of events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Sizes
@@ -16,9 +16,14 @@ FLEET = FleetName("demo")
 
 def events(seed: int, count: int) -> Iterator[Event]:
     """So many events of a small fleet, each recorded at its own time."""
-    before = 0
     simulation = Simulation(seed, fleet=FLEET, sizes=Sizes(clusters=5, nodes=3, workloads=25))
-    for position, line in enumerate(simulation.events(count)):
+    yield from read(simulation.events(count))
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Event]:
+    """What the log of a fleet on the clock of its events makes of them."""
+    before = 0
+    for position, line in enumerate(lines):
         accepted = accept_line(line, families=FAMILIES)
         assert isinstance(accepted, Accepted), accepted
         before = max(before, accepted.time or 0)

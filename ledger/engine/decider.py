@@ -78,15 +78,17 @@ class Decider:
         meanwhile: Meanwhile | None = None,
         activity: Activity | None = None,
         snapshots: Snapshots | None = None,
+        batch: int = EVENTS_PER_TRANSACTION,
     ) -> None:
         """``meanwhile`` is called now and then during long work, to keep what else is held.
 
         ``activity`` is what is counted in besides; several deciders may share one. Without
-        ``snapshots`` none is read or written.
+        ``snapshots`` none is read or written. ``batch`` events are decided in a transaction.
         """
         self.progress = Progress()
         self._activity = Activity() if activity is None else activity
         self._snapshots = snapshots
+        self._batch = batch
         self._connection = connection
         self._fleet = fleet
         self._holder = holder
@@ -214,7 +216,7 @@ class Decider:
             self._connection,
             self._fleet,
             first=world.position,
-            limit=EVENTS_PER_TRANSACTION,
+            limit=self._batch,
         )
         if not page:
             return False
