@@ -358,6 +358,24 @@ CREATE TABLE ledger.deployments (
 
 ALTER TABLE ledger.deployments OWNER TO ledger_owner;
 
+CREATE TABLE ledger.disk_placements (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    replica text NOT NULL,
+    volume text NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    disk text NOT NULL,
+    size bigint NOT NULL,
+    why text NOT NULL,
+    rung text NOT NULL,
+    node_score text,
+    disk_score text,
+    overcommitted boolean NOT NULL
+);
+
+ALTER TABLE ledger.disk_placements OWNER TO ledger_owner;
+
 CREATE TABLE ledger.divisions (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -943,19 +961,51 @@ UNION ALL
     NULL::text AS why_not
    FROM (ledger.deployments v
      JOIN ledger.fleets f ON ((f.number = v.fleet)))
-  WHERE (v.added > 0);
+  WHERE (v.added > 0)
+UNION ALL
+ SELECT f.name AS fleet,
+    d.number,
+    (((step.taken ->> 'replica'::text) || ' '::text) || stage.name) AS stage,
+    (weighed.one ->> 'name'::text) AS candidate,
+    weighed.rank,
+    (weighed.one ->> 'score'::text) AS score,
+    (weighed.rank = 1) AS chosen,
+        CASE
+            WHEN (weighed.rank > 1) THEN 'outranked'::text
+            ELSE NULL::text
+        END AS why_not
+   FROM ((((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
+     CROSS JOIN LATERAL ( VALUES ('node'::text,(step.taken -> 'nodes'::text)), ('disk'::text,(step.taken -> 'disks'::text))) stage(name, ranking))
+     CROSS JOIN LATERAL jsonb_array_elements(stage.ranking) WITH ORDINALITY weighed(one, rank))
+  WHERE (d.kind = 'disk_placement'::text)
+UNION ALL
+ SELECT f.name AS fleet,
+    d.number,
+    ((step.taken ->> 'replica'::text) || ' filter'::text) AS stage,
+    (l.named ->> 0) AS candidate,
+    NULL::bigint AS rank,
+    NULL::text AS score,
+    false AS chosen,
+    (l.named ->> 1) AS why_not
+   FROM (((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
+     CROSS JOIN LATERAL jsonb_array_elements((step.taken #> '{losers,named}'::text[])) l(named))
+  WHERE (d.kind = 'disk_placement'::text);
 
 ALTER VIEW ledger_api.candidates OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.candidates IS 'A cluster or node that was weighed for a decision a row, winner or loser; of the losers the first 16 are named.';
+COMMENT ON VIEW ledger_api.candidates IS 'A cluster, node or disk that was weighed for a decision a row, winner or loser; of the losers the first 16 are named.';
 
 COMMENT ON COLUMN ledger_api.candidates.fleet IS 'Name of the fleet.';
 
 COMMENT ON COLUMN ledger_api.candidates.number IS 'The decision.';
 
-COMMENT ON COLUMN ledger_api.candidates.stage IS 'What was chosen: division chooses clusters, deployment nodes.';
+COMMENT ON COLUMN ledger_api.candidates.stage IS 'What was chosen: division chooses clusters, deployment nodes; for a replica its name with node, then disk, or filter for who did not come so far.';
 
-COMMENT ON COLUMN ledger_api.candidates.candidate IS 'Name of the cluster or node.';
+COMMENT ON COLUMN ledger_api.candidates.candidate IS 'Name of the cluster, node or disk.';
 
 COMMENT ON COLUMN ledger_api.candidates.rank IS 'Its place among the candidates, where they were ranked.';
 
@@ -963,7 +1013,7 @@ COMMENT ON COLUMN ledger_api.candidates.score IS 'Its score as num/den, where th
 
 COMMENT ON COLUMN ledger_api.candidates.chosen IS 'Whether it got anything.';
 
-COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable; null for a winner.';
+COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable, with what was compared or who was in the way; null for a winner.';
 
 CREATE VIEW ledger_api.capacity_classes AS
  SELECT f.name AS fleet,
@@ -1104,6 +1154,57 @@ COMMENT ON COLUMN ledger_api.deployments.removed IS 'How many left or were lost 
 COMMENT ON COLUMN ledger_api.deployments.strategy IS 'AUTO, FILL, EACH, GLOBAL or DRAINED; empty where the workload is not deployed any more.';
 
 COMMENT ON COLUMN ledger_api.deployments.branch IS 'What was done first: given_up, fresh, edited, replaced, reclaimed or placed; keep where nothing was.';
+
+CREATE VIEW ledger_api.disk_placements AS
+ SELECT f.name AS fleet,
+    p.number,
+    d."position",
+    p.volume,
+    p.replica,
+    p.cluster,
+    p.node,
+    p.disk,
+    p.size,
+    p.why,
+    p.rung,
+    p.node_score,
+    p.disk_score,
+    p.overcommitted
+   FROM ((ledger.disk_placements p
+     JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
+     JOIN ledger.fleets f ON ((f.number = p.fleet)));
+
+ALTER VIEW ledger_api.disk_placements OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.disk_placements IS 'A replica that a disk decision placed a row: where, and how the disk was found.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.disk_placements."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.volume IS 'Name of the volume.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.replica IS 'Name of the replica.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.cluster IS 'Cluster of the disk; empty where the fleet does not name it.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.node IS 'Node of the disk.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.disk IS 'The disk.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.size IS 'Bytes of the replica.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.why IS 'missing; or waited, evicting: what was the matter with the replica that it replaces.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.rung IS 'The rung of the ladder of anti-affinity on which a disk was found.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.node_score IS 'Balance of all nodes with the replica on this one, as num/den; null where nothing was scored.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.disk_score IS 'Balance of the disks with the replica on this one, as num/den; null where nothing was scored.';
+
+COMMENT ON COLUMN ledger_api.disk_placements.overcommitted IS 'Whether no disk had room for it, and it was placed all the same.';
 
 CREATE VIEW ledger_api.divisions AS
  SELECT f.name AS fleet,
@@ -1674,6 +1775,9 @@ ALTER TABLE ONLY ledger.decisions
 ALTER TABLE ONLY ledger.deployments
     ADD CONSTRAINT deployments_pkey PRIMARY KEY (fleet, number, node);
 
+ALTER TABLE ONLY ledger.disk_placements
+    ADD CONSTRAINT disk_placements_pkey PRIMARY KEY (fleet, number, replica);
+
 ALTER TABLE ONLY ledger.divisions
     ADD CONSTRAINT divisions_pkey PRIMARY KEY (fleet, number, cluster);
 
@@ -1806,6 +1910,10 @@ CREATE INDEX deployments_by_node ON ledger.deployments USING btree (fleet, clust
 
 CREATE INDEX deployments_by_workload ON ledger.deployments USING btree (fleet, namespace, workload, number);
 
+CREATE INDEX disk_placements_by_disk ON ledger.disk_placements USING btree (fleet, cluster, node, disk, number);
+
+CREATE INDEX disk_placements_by_volume ON ledger.disk_placements USING btree (fleet, volume, number);
+
 CREATE INDEX divisions_by_cluster ON ledger.divisions USING btree (fleet, cluster, number);
 
 CREATE INDEX divisions_by_workload ON ledger.divisions USING btree (fleet, namespace, workload, number);
@@ -1858,6 +1966,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decisions FOR EACH
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.deployments FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.disk_placements FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.divisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -1909,6 +2019,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided FOR EACH STATEMEN
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.disk_placements FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.divisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -2129,6 +2241,12 @@ GRANT SELECT ON TABLE ledger.deployments TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.disk_placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.disk_placements TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.disk_placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger.disk_placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.disk_placements TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.divisions TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
@@ -2388,6 +2506,13 @@ GRANT SELECT ON TABLE ledger_api.deployments TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_maintainer;

@@ -5,12 +5,14 @@ Every fact has the defaults that the border fills in, so that a test names only 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
 from ledger.facts.control import PolicyChanged
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division, Fairness
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
@@ -141,27 +143,97 @@ def node_reclaimed(cluster_name: str, name: str) -> cluster.NodeReclaiming:
     return cluster.NodeReclaiming(ClusterName(cluster_name), NodeName(name), notice_seconds=120)
 
 
-def disk_up(cluster_name: str, node: str, name: str) -> disk.DiskUpserted:
+def disk_up(
+    cluster_name: str,
+    node: str,
+    name: str,
+    *,
+    uid: str | None = None,
+    revision: int | None = None,
+    zone: str = "",
+    maximum: int = 100,
+    available: int | None = None,
+    reserved: int = 0,
+    type_: disk.DiskType = "filesystem",
+    tags: Sequence[str] = (),
+    node_tags: Sequence[str] = (),
+    allow: bool = True,
+    schedulable: bool = True,
+    evicting: bool = False,
+    node_ready: bool = True,
+    node_allow: bool = True,
+) -> disk.DiskUpserted:
+    """A disk; all of it is available where nothing else is said."""
     return disk.DiskUpserted(
         cluster=ClusterName(cluster_name),
         node=NodeName(node),
         disk=name,
-        uid=Uid(f"{cluster_name}/{node}/{name}"),
-        revision=None,
-        zone="",
+        uid=Uid(uid or f"{cluster_name}/{node}/{name}"),
+        revision=revision,
+        zone=zone,
         region="",
-        maximum=Bytes(100),
-        available=Bytes(100),
-        reserved=Bytes(0),
-        type="filesystem",
-        tags=(),
-        node_tags=(),
-        allow=True,
-        schedulable=True,
-        evicting=False,
-        node_ready=True,
-        node_allow=True,
+        maximum=Bytes(maximum),
+        available=Bytes(maximum if available is None else available),
+        reserved=Bytes(reserved),
+        type=type_,
+        tags=tuple(sorted(tags)),
+        node_tags=tuple(sorted(node_tags)),
+        allow=allow,
+        schedulable=schedulable,
+        evicting=evicting,
+        node_ready=node_ready,
+        node_allow=node_allow,
     )
+
+
+def disk_gone(
+    cluster_name: str, node: str, name: str, *, uid: str | None = None
+) -> disk.DiskRemoved:
+    given = None if uid is None else Uid(uid)
+    return disk.DiskRemoved(ClusterName(cluster_name), NodeName(node), name, given, None)
+
+
+def volume_up(
+    name: str,
+    replicas: int,
+    *,
+    size: int = 10,
+    uid: str | None = None,
+    revision: int | None = None,
+    node_soft: bool | None = None,
+    zone_soft: bool | None = None,
+    disk_soft: bool | None = None,
+    disk_selector: Sequence[str] = (),
+    node_selector: Sequence[str] = (),
+    alpha: Fraction | None = None,
+    workload_key: str | None = None,
+) -> disk.VolumeUpserted:
+    return disk.VolumeUpserted(
+        name=name,
+        uid=Uid(uid or name),
+        revision=revision,
+        size=Bytes(size),
+        replicas=replicas,
+        node_soft=node_soft,
+        zone_soft=zone_soft,
+        disk_soft=disk_soft,
+        disk_selector=tuple(sorted(disk_selector)),
+        node_selector=tuple(sorted(node_selector)),
+        alpha=alpha,
+        workload=workload_key,
+    )
+
+
+def volume_gone(name: str, *, uid: str | None = None) -> disk.VolumeRemoved:
+    return disk.VolumeRemoved(name, None if uid is None else Uid(uid), None)
+
+
+def replica_failed(name: str, *, reusable: bool = False) -> disk.ReplicaFailed:
+    return disk.ReplicaFailed(name.rpartition("-r")[0], name, reusable)
+
+
+def replica_recovered(name: str) -> disk.ReplicaRecovered:
+    return disk.ReplicaRecovered(name.rpartition("-r")[0], name)
 
 
 def queue_up(
@@ -347,7 +419,7 @@ def subject_of(fact: Fact) -> Subject:
         case cluster.NodeUpserted() | cluster.NodeRemoved() | cluster.NodeReclaiming():
             key = f"{fact.cluster}/{fact.name}"
         case disk.DiskUpserted() | disk.DiskRemoved():
-            key = f"{fact.cluster}/{fact.node}/{fact.disk}"
+            key = "/".join(filter(None, (fact.cluster, fact.node, fact.disk)))
         case disk.ReplicaFailed() | disk.ReplicaRecovered():
             key = f"{fact.volume}/{fact.replica}"
         case workload.PodObserved() | workload.PodDeleted() | workload.ReplicaSetUpserted():
@@ -446,6 +518,19 @@ def on_nodes(world: World, subject: str) -> dict[str, list[int]]:
 def incident_of(made: Decision) -> Incident:
     assert isinstance(made.outcome, Incident), f"a {made.kind} contradicts nothing"
     return made.outcome
+
+
+def disk_placement_of(made: Decision) -> DiskPlacement:
+    assert isinstance(made.outcome, DiskPlacement), f"a {made.kind} places no replicas"
+    return made.outcome
+
+
+def on_disks(made: Decision) -> dict[str, str]:
+    """The disk of each replica that is in force by a decision."""
+    return {
+        one.replica: "/".join(filter(None, (one.cluster, one.node, one.disk)))
+        for one in disk_placement_of(made).replicas
+    }
 
 
 def refusal_of(made: Decision) -> Refusal:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision, Outcome
 from ledger.facts.deployment import Deployment, NodeChange
+from ledger.facts.disk_placement import DiskPlacement, InForce
 from ledger.facts.division import Division
 from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
@@ -49,8 +50,17 @@ def _answer(outcome: Outcome) -> str:
         case Incident():
             numbers = "  ".join(f"{escape(name)} {amount}" for name, amount in outcome.numbers)
             return f"[red]{escape(outcome.what)}[/red] on {escape(outcome.node)}: {numbers}"
+        case DiskPlacement():
+            there = "  ".join(
+                f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas
+            )
+            return f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {there}"
         case Refusal():
             return f"[red]{escape(outcome.reason)}[/red] (waits for {escape(outcome.waits_for)})"
+
+
+def _disk(one: InForce) -> str:
+    return "/".join(filter(None, (one.cluster, one.node, one.disk)))
 
 
 def _change(before: int, now: int) -> str:

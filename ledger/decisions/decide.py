@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import capacity_class, deployment, division, incident
+from ledger.decisions import capacity_class, deployment, disk_placement, division, incident
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
@@ -206,5 +206,6 @@ _RULES: Final[tuple[Rule, ...]] = (
     Rule("division", division.answer),
     Rule("capacity_class", capacity_class.answer),
     Rule("deployment", deployment.answer, deployment.give_up),
+    Rule("disk_placement", disk_placement.answer, disk_placement.give_up),
 )
 """In the order in which they are asked: by what one makes possible for the next."""

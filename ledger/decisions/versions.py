@@ -25,6 +25,8 @@ from ledger.core.capacity.volumes import (
     VolumePlan,
     volume_capacity,
 )
+from ledger.core.disk import scheduling, space
+from ledger.core.disk.affinity import Replica
 from ledger.core.division import dynamic, static_weight
 from ledger.core.division.duplicated import duplicate
 from ledger.core.division.regions import Bounds, Region, TooFew
@@ -152,6 +154,33 @@ def division(version: int) -> DivisionRules:
         raise AlgorithmMissing("division", version) from None
 
 
+class Expansion(Protocol):
+    """Whether replicas on a disk may grow together by so many bytes."""
+
+    def __call__(
+        self, space: space.Space, limits: space.Limits, *, required: int
+    ) -> space.Shortfall | None:
+        """The first limit that this breaks; None if it breaks none."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRules:
+    """One version of how disks are found for replicas, and of how replicas may grow."""
+
+    place: Callable[
+        [scheduling.Situation, Sequence[Replica], str], scheduling.Placed | scheduling.Unplaced
+    ]
+    expansion: Expansion
+
+
+def disk(version: int) -> DiskRules:
+    """How disks are found; ``AlgorithmMissing`` if this program has no such version."""
+    try:
+        return _DISK[version]
+    except KeyError:
+        raise AlgorithmMissing("disk", version) from None
+
+
 def _static_1(
     request: static_weight.Request, last: static_weight.Last | None, lot: Lot
 ) -> static_weight.Division | Shortage:
@@ -199,3 +228,6 @@ _PLACEMENT: Final[Mapping[int, PlacementRules]] = {
 }
 
 _SPOT: Final[Mapping[int, SpotRules]] = {1: SpotRules(target=target)}
+_DISK: Final[Mapping[int, DiskRules]] = {
+    1: DiskRules(place=scheduling.place, expansion=space.expansion)
+}

@@ -14,10 +14,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ledger.facts import capacity_class, deployment, division, incident, refusal
+from ledger.facts import capacity_class, deployment, disk_placement, division, incident, refusal
 from ledger.facts.canonical import Plain, canonical
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
@@ -37,7 +38,7 @@ class LotUse:
     draws: tuple[str, ...]
 
 
-Outcome = Division | CapacityClass | Deployment | Incident | Refusal
+Outcome = Division | CapacityClass | Deployment | DiskPlacement | Incident | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ def result(outcome: Outcome) -> Plain:
             return deployment.result(outcome)
         case Incident():
             return incident.result(outcome)
+        case DiskPlacement():
+            return disk_placement.result(outcome)
         case Refusal():
             return refusal.result(outcome)
 
@@ -135,6 +138,8 @@ def reasons(outcome: Outcome) -> Plain:
             return deployment.reasons(outcome)
         case Incident():
             return incident.reasons(outcome)
+        case DiskPlacement():
+            return disk_placement.reasons(outcome)
         case Refusal():
             return refusal.reasons(outcome)
 
@@ -177,6 +182,8 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
             return deployment.read(answer, why)
         case "incident":
             return incident.read(answer, why)
+        case "disk_placement":
+            return disk_placement.read(answer, why)
         case "refusal":
             return refusal.read(answer, why)
         case unknown:

@@ -38,21 +38,25 @@ Cause = Literal[
     "share",
     "lost",
     "reclaiming",
+    "failed",
+    "waited",
+    "evicting",
     "gone",
     "policy",
     "room",
     "target",
 ]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
-decided again (``fresh``: from nothing); its share of a division changed, some of its instances were
-lost or are about to be, its workload is gone; or it had been refused, and since then the policy
-changed, there is more room, or the part of it that belongs on on-demand nodes is another."""
+decided again (``fresh``: from nothing); its share of a division changed, some of what it has was lost
+or is about to be, broke, was waited for in vain or has to leave, it is gone; or it had been refused, and
+since then the policy changed, there is more room, or the part of it that belongs on on-demand nodes is
+another."""
 
 RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})
 """The causes for which a refused subject is asked again without being touched itself."""
 
-DeadlineKind = Literal["grace", "node_grace"]
-"""A cluster, or a node, has been not ready for too long."""
+DeadlineKind = Literal["grace", "node_grace", "replenish"]
+"""A cluster, or a node, has been not ready for too long; a broken replica was waited for long enough."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

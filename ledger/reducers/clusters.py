@@ -5,8 +5,9 @@ from that moment; the deadline is fixed when it is set, and taken back if the cl
 or goes. One that was never seen ready has no grace, and neither has another life of the name.
 
 A node that is about to be taken away takes no new work for the rest of its life. What is lost with
-one is told in ``ledger.reducers.deployments``. A node on which somebody is bound to pieces of cores
-may not cut its cores otherwise: all else that it says counts.
+one is told in ``ledger.reducers.deployments``, and of its disks in ``ledger.reducers.volumes``. A node
+on which somebody is bound to pieces of cores may not cut its cores otherwise: all else that it says
+counts.
 
 With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
@@ -22,7 +23,7 @@ from ledger.facts.cluster import (
     NodeUpserted,
 )
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, deployments, incidents, objects, pods, retries
+from ledger.reducers import deadlines, deployments, incidents, objects, pods, retries, volumes
 from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.candidates import touched
 from ledger.reducers.incidents import Contradiction
@@ -30,7 +31,7 @@ from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import with_nodes, without_marks
 from ledger.reducers.world import Cluster, World
-from ledger.units import ClusterName, Microseconds, Subject
+from ledger.units import ClusterName, Subject
 
 
 def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: str) -> World:
@@ -62,10 +63,11 @@ def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     nodes = told.objects.inside("node", fact.name)
-    inside = [Key("node", node) for node in nodes]
-    inside += [Key("disk", disk) for disk in told.objects.inside("disk", fact.name)]
+    disks = told.objects.inside("disk", fact.name)
+    inside = [*(Key("node", node) for node in nodes), *(Key("disk", disk) for disk in disks)]
     world = _put(world, fact.name, world.clusters[fact.name], None)
-    return _without_nodes(world, objects.drop(told.objects, inside, now=world.now), nodes)
+    left = objects.drop(told.objects, inside, now=world.now)
+    return volumes.disks_gone(_without_nodes(world, left, nodes), disks)
 
 
 def grace_over(world: World, deadline: Deadline) -> World:
@@ -96,6 +98,7 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
         reclaiming = without_marks(world, [subject])
         world = deployments.node_settled(world, subject)
     world = with_nodes(world, told.objects, [subject], reclaiming=reclaiming)
+    world = volumes.node_changed(world, subject)
     if told.before is None:
         return pods.node_changed(deployments.nodes_lost(world, [subject]), subject)
     assert isinstance(told.before, NodeUpserted)
@@ -109,7 +112,7 @@ def node_reclaiming(world: World, subject: Subject) -> World:
         return replace(world, last_effect=effect)
     reclaiming = world.rooms.reclaiming.set(subject, None)
     world = with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
-    return deployments.node_reclaiming(world, subject)
+    return deployments.node_reclaiming(volumes.node_changed(world, subject), subject)
 
 
 def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: str) -> World:
@@ -124,8 +127,7 @@ def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: s
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    left = _without_disks(told.objects, [subject], world.now)
-    return _without_nodes(world, left, [subject])
+    return _without_nodes_and_disks(world, told.objects, [subject])
 
 
 def listed(world: World, fact: InventoryListed) -> World:
@@ -143,13 +145,13 @@ def listed(world: World, fact: InventoryListed) -> World:
     )
     match fact.noun:
         case "node":
-            return _without_nodes(world, _without_disks(left, missing, world.now), missing)
+            return _without_nodes_and_disks(world, left, missing)
         case "pod":
             return pods.gone(replace(world, objects=left), world, missing)
         case "replicaset":
             return pods.replicasets_gone(replace(world, objects=left), world, missing)
         case "disk":
-            return replace(world, objects=left)
+            return volumes.disks_gone(replace(world, objects=left), missing)
 
 
 def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster | None) -> World:
@@ -207,11 +209,12 @@ def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]
     return world
 
 
-def _without_disks(
-    kept: objects.Objects, nodes: Sequence[Subject], now: Microseconds
-) -> objects.Objects:
-    disks = [Key("disk", disk) for node in nodes for disk in kept.inside("disk", node)]
-    return objects.drop(kept, disks, now=now)
+def _without_nodes_and_disks(
+    world: World, kept: objects.Objects, nodes: Sequence[Subject]
+) -> World:
+    disks = [disk for node in nodes for disk in kept.inside("disk", node)]
+    left = objects.drop(kept, [Key("disk", disk) for disk in disks], now=world.now)
+    return volumes.disks_gone(_without_nodes(world, left, nodes), disks)
 
 
 def _is_covered(world: World, fact: InventoryListed, subject: Subject) -> bool:

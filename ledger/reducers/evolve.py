@@ -63,12 +63,13 @@ from ledger.reducers import (
     pods,
     policies,
     retries,
+    volumes,
     workloads,
 )
 from ledger.reducers.objects import Key, Noun, Removal, Upsert
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import NOTHING_DUE, Due, World
-from ledger.units import Position, Subject, Uid
+from ledger.units import Position, Subject
 
 ENGINE_VERSION: Final = 1
 """Of everything here and of what ``ledger.decisions`` asks when."""
@@ -93,6 +94,8 @@ def lapse(world: World) -> World:
             world = clusters.grace_over(world, deadline)
         case "node_grace":
             world = clusters.node_grace_over(world, deadline)
+        case "replenish":
+            world = volumes.waited(world, deadline)
     assert deadline not in world.deadlines, f"{deadline} would fire for ever"
     return _held(pods.lost(world))
 
@@ -167,15 +170,17 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case QuotaRemoved():
             return _gone(world, "quota", subject, fact, source)
         case DiskUpserted():
-            return _kept(world, "disk", subject, fact, source)
+            return volumes.disk_upserted(world, subject, fact, source=source)
         case DiskRemoved():
-            return _gone(world, "disk", subject, fact, source)
+            return volumes.disk_removed(world, subject, fact, source=source)
         case VolumeUpserted():
-            return _kept(world, "volume", subject, fact, source)
+            return volumes.upserted(world, subject, fact, source=source)
         case VolumeRemoved():
-            return _gone(world, "volume", subject, fact, source)
-        case ReplicaFailed() | ReplicaRecovered():
-            return _named(world, "volume", Subject(fact.volume), None)
+            return volumes.removed(world, subject, fact, source=source)
+        case ReplicaFailed():
+            return volumes.replica_failed(world, fact)
+        case ReplicaRecovered():
+            return volumes.replica_recovered(world, fact)
         case PolicyChanged():
             return policies.changed(world, fact)
         case ProposalApproved():
@@ -213,16 +218,12 @@ def _gone(world: World, noun: Noun, subject: Subject, fact: Removal, source: str
     return replace(world, objects=told.objects, last_effect=told.effect)
 
 
-def _named(world: World, noun: Noun, subject: Subject, uid: Uid | None) -> World:
-    return replace(world, last_effect=objects.named(world.objects, Key(noun, subject), uid=uid))
-
-
 def _remembering(world: World, forgotten: Sequence[Key]) -> World:
-    """Without what had been decided about workloads that are forgotten."""
+    """Without what had been decided about workloads and volumes that are forgotten."""
     for noun, subject in forgotten:
-        if noun == "workload":
+        if noun in {"workload", "volume"}:
             gone = [subject]
-            if subject in world.deployments.clusters:
+            if noun == "workload" and subject in world.deployments.clusters:
                 left, more = instances.forgotten(world.deployments, subject)
                 world = replace(world, deployments=left)
                 gone += more

@@ -7,10 +7,11 @@ the World that made them.
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
-from ledger.reducers import deployments, incidents, pods, retries
+from ledger.reducers import deployments, incidents, pods, retries, volumes
 from ledger.reducers.candidates import wish
 from ledger.reducers.instances import Deployed, LastTarget
 from ledger.reducers.replacing import replace
@@ -40,6 +41,8 @@ def decided(world: World, decision: Decision) -> World:
             return _classed(world, decision.subject, target)
         case Deployment() as deployment:
             return _deployed(world, decision, deployment)
+        case DiskPlacement() as placement:
+            return volumes.decided(world, decision.subject, placement)
         case Refusal() as refusal:
             return _refused(world, decision, refusal)
 
@@ -97,6 +100,8 @@ def _refused(world: World, decision: Decision, refusal: Refusal) -> World:
             if refusal.waits_for != WAITS_FOR_NODES:
                 return replace(world, refusals=world.refusals.set(question, refused))
             return retries.list_refusal(world, question, refused, hook)
+        case "disk_placement":
+            return volumes.refused(world, question, refused)
         case _:
             spec = wish(world.workload(decision.subject))
             return retries.opened(world, question, refused, spec)

@@ -2,13 +2,13 @@
 
 A change takes effect at its own position and asks nobody who was served. Whoever was refused a
 division or a deployment and waits for clusters or their nodes is asked again when a setting that
-those are made by, or their version, changed.
+those are made by, or their version, changed; and so is a volume that waits for disks.
 """
 
 from ledger.facts.control import PolicyChanged
 from ledger.facts.genesis import policy_digest
 from ledger.facts.policy import Policy, merge
-from ledger.reducers import retries
+from ledger.reducers import retries, volumes
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import World
 
@@ -22,6 +22,8 @@ def changed(world: World, fact: PolicyChanged) -> World:
         world = retries.other_policy(world, "division")
     if _deploys_by(before) != _deploys_by(after):
         world = retries.other_policy(world, "deployment")
+    if _stores_by(before) != _stores_by(after):
+        world = volumes.other_policy(world)
     return world
 
 
@@ -31,3 +33,7 @@ def _divides_by(policy: Policy) -> tuple[object, ...]:
 
 def _deploys_by(policy: Policy) -> tuple[object, ...]:
     return policy.placement, policy.spot, policy.algorithms.placement, policy.algorithms.spot
+
+
+def _stores_by(policy: Policy) -> tuple[object, ...]:
+    return policy.disk, policy.algorithms.disk

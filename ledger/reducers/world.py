@@ -27,6 +27,7 @@ from ledger.reducers.deadlines import Deadlines
 from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
+from ledger.reducers.replicas import NO_DISKS, Disks
 from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.units import (
     ClusterName,
@@ -205,6 +206,7 @@ class World:
     deployments: Deployments
     pods: Pods
     incidents: Incidents
+    disks: Disks
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
     retries: Retries
@@ -253,6 +255,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         deployments=NO_DEPLOYMENTS,
         pods=NO_PODS,
         incidents=NO_INCIDENTS,
+        disks=NO_DISKS,
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0),
         latest=Map(),

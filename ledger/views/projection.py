@@ -12,8 +12,10 @@ import asyncpg
 
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.views.deployments import write_deployments
+from ledger.views.disk_placements import write_disk_placements
 
 
 class Place(NamedTuple):
@@ -46,6 +48,7 @@ async def project(
     """Write the rows of these decisions, and bring what is in force up to date."""
     await _write_divisions(connection, fleet, decisions)
     await write_deployments(connection, fleet, decisions)
+    await write_disk_placements(connection, fleet, decisions)
     await _put_in_force(connection, fleet, decisions, ended, released)
 
 
@@ -108,7 +111,7 @@ async def _put_in_force(
     changes += [
         (decision.number, 0, decision.kind, decision.subject, decision)
         for decision in decisions
-        if isinstance(decision.outcome, Division | Deployment)
+        if isinstance(decision.outcome, Division | Deployment | DiskPlacement)
     ]
     if not changes:
         return
@@ -170,6 +173,8 @@ def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Pl
             counts = Counter(
                 (deployment.cluster, instance.node, "") for instance in deployment.instances
             )
+        case DiskPlacement() as placement:
+            counts = Counter((one.cluster, one.node, one.disk) for one in placement.replicas)
         case other:
             raise AssertionError(f"a {other.kind} places nothing")
     places: dict[Where, Place] = {}

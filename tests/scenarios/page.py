@@ -25,11 +25,21 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
     policy hold=true grace.cluster_ms=50   other settings
+    disk m1/n1/d1 100 left=80 zone=a tags=ssd,hdd
+                                           a disk of 100 bytes, 80 of them available; kept=, evicting=yes,
+                                           allow=no, schedulable=no, node_tags=, node_ready=no,
+                                           node_allow=no. Without a cluster: disk n1/d1
+    volume pv 3x10 node_soft=yes alpha=1/2 three replicas of ten bytes; zone_soft=, disk_soft=, disks=tag,
+                                           nodes=tag
+    gone disk m1/n1/d1, gone volume pv     one is gone
+    failed pv-r1 reusable                  a replica broke, and may come back
+    recovered pv-r1                        and did
     wait 5s                                nothing happens for a while
 
 An event that did nothing says why; a decision says its number, what was decided about whom by
 which rule, how many replicas moved and what made it due, then one line for each cluster; of a deployment,
-each node with its instances, what they are bound to, who moved and who was given up.
+each node with its instances, what they are bound to, who moved and who was given up; of a disk
+placement each replica in force, how the disks of new ones were found, and what was released.
 """
 
 from collections.abc import Iterator
@@ -41,6 +51,9 @@ from ledger.decisions.step import Step
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk import DiskType
+from ledger.facts.disk_placement import DiskPlacement, InForce, Weighed
+from ledger.facts.disk_placement import Step as Placing
 from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.event import Fact
 from ledger.facts.incident import Incident
@@ -61,6 +74,8 @@ from tests.histories import (
     cluster_gone,
     cluster_up,
     deployed,
+    disk_gone,
+    disk_up,
     divided,
     each_takes,
     node_gone,
@@ -69,8 +84,12 @@ from tests.histories import (
     pod_gone,
     pod_seen,
     policy,
+    replica_failed,
+    replica_recovered,
     replicaset_up,
     reschedule,
+    volume_gone,
+    volume_up,
     workload_gone,
     workload_up,
 )
@@ -176,6 +195,12 @@ def _decision(made: Decision) -> Iterator[str]:
                 f"#{made.number} {made.subject} contradicts the book on {incident.node}:"
                 f" {incident.what}, {numbers}{after}"
             )
+        case DiskPlacement() as placement:
+            yield (
+                f"#{made.number} {made.subject} {len(placement.replicas)} of {placement.wanted}"
+                f" by {made.branch}, moved {made.moved}: {due}{after}"
+            )
+            yield from _disk_placement(placement)
         case Refusal() as refusal:
             detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
             yield (
@@ -221,6 +246,38 @@ def _signed(added: int, removed: int) -> str:
 
 def _or_none(target: int | None) -> str:
     return "none" if target is None else str(target)
+
+
+def _disk_placement(placement: DiskPlacement) -> Iterator[str]:
+    if placement.size != placement.previous_size:
+        yield f"  size {placement.previous_size} -> {placement.size}"
+    found = {step.replica: step for step in placement.steps}
+    for one in placement.replicas:
+        there = f"  {one.replica} {_address(one)}"
+        yield there if one.replica not in found else f"{there}{_step(found.pop(one.replica))}"
+    for gone in placement.released:
+        yield f"  released {gone.replica} {gone.node}/{gone.disk}: {gone.why}"
+    for step in placement.steps:
+        for why in step.losers.named:
+            yield f"  {step.replica} not on {why[0]}: {why[1]}"
+
+
+def _address(one: InForce) -> str:
+    return "/".join(filter(None, (one.cluster, one.node, one.disk)))
+
+
+def _step(step: Placing) -> str:
+    why = step.why if step.instead is None else f"{step.why} {step.instead}"
+    line = f" ({why}) {step.rung}, {step.rule} of {step.candidates}"
+    if step.overcommitted:
+        line += ", overcommitted"
+    if step.disks:
+        line += f": nodes {_weighed(step.nodes)}, disks {_weighed(step.disks)}"
+    return line
+
+
+def _weighed(stage: tuple[Weighed, ...]) -> str:
+    return " ".join(f"{one.name}={one.score}" for one in stage)
 
 
 def _why(division: Division, share: ClusterShare) -> str:
@@ -343,6 +400,51 @@ def _fact(verb: str, words: list[str]) -> Fact:
         case "replicaset", [key, *more]:
             cluster, namespace, name = key.split("/")
             return replicaset_up(cluster, namespace, name, _owner(_settings(more).get("of")))
+        case "disk", [key, maximum, *more]:
+            told = _settings(more)
+            disk_type = told.pop("type", "filesystem")
+            assert disk_type in get_args(DiskType)
+            return disk_up(
+                *_three(key),
+                maximum=int(maximum),
+                available=_whole(told.pop("left", None)),
+                reserved=int(told.pop("kept", "0")),
+                zone=told.pop("zone", ""),
+                uid=told.pop("uid", None),
+                revision=_whole(told.pop("revision", None)),
+                type_=cast("DiskType", disk_type),
+                tags=_names(told.pop("tags", "")),
+                node_tags=_names(told.pop("node_tags", "")),
+                allow=told.pop("allow", "yes") == "yes",
+                schedulable=told.pop("schedulable", "yes") == "yes",
+                evicting=told.pop("evicting", "no") == "yes",
+                node_ready=told.pop("node_ready", "yes") == "yes",
+                node_allow=told.pop("node_allow", "yes") == "yes",
+            )
+        case "volume", [name, wanted, *more]:
+            told = _settings(more)
+            replicas, size = wanted.split("x")
+            alpha = told.pop("alpha", None)
+            return volume_up(
+                name,
+                int(replicas),
+                size=int(size),
+                uid=told.pop("uid", None),
+                alpha=None if alpha is None else Fraction(alpha),
+                disk_selector=_names(told.pop("disks", "")),
+                node_selector=_names(told.pop("nodes", "")),
+                node_soft=_yes_or_no(told.pop("node_soft", None)),
+                zone_soft=_yes_or_no(told.pop("zone_soft", None)),
+                disk_soft=_yes_or_no(told.pop("disk_soft", None)),
+            )
+        case "failed", [name, *more]:
+            return replica_failed(name, reusable=more == ["reusable"])
+        case "recovered", [name]:
+            return replica_recovered(name)
+        case "gone", ["disk", key]:
+            return disk_gone(*_three(key))
+        case "gone", ["volume", name, *more]:
+            return volume_gone(name, uid=_settings(more).pop("uid", None))
         case "gone", ["node", key]:
             return node_gone(*key.split("/"))
         case "gone", [key, *more]:
@@ -375,6 +477,12 @@ def _deploy(told: dict[str, str]) -> DeploySpec | None:
     )
 
 
+def _three(key: str) -> tuple[str, str, str]:
+    """Cluster, node and disk; a fleet that does not name its cluster leaves it out."""
+    *cluster, node, disk = key.split("/")
+    return "".join(cluster), node, disk
+
+
 def _settings(words: list[str]) -> dict[str, str]:
     return dict(_pair(word, "=") for word in words)
 
@@ -402,6 +510,10 @@ def _bounds(text: str | None) -> tuple[int, int | None] | None:
         return None
     least, _, most = text.partition("..")
     return int(least), int(most) if most else None
+
+
+def _yes_or_no(text: str | None) -> bool | None:
+    return None if text is None else text == "yes"
 
 
 def _whole(text: str | None) -> int | None:

@@ -1,0 +1,571 @@
+"""Where the replicas of a volume go: from the World to the core's questions, and back.
+
+What a volume does not want any more is given up before anybody is asked (``give_up``): everything,
+if it is gone or another one took its name; else the replicas that are too many, failed ones first,
+then those on disks that are to be emptied, then from the disk with the least usable bytes, between
+equals the last by name. A turn then has these parts, in this order:
+
+``expansion``  another size: granted if every disk with replicas of the volume can take it, all or
+               nothing; a smaller one is refused; without replicas any size is in force at once
+``missing``    replicas that are not there, one at a time
+``waited``     those that failed and were waited for in vain: a replacement each, then the old one goes
+``evicting``   those on disks that are to be emptied, failed or not, by number: the same
+
+Each replica is placed by one scheduling step of the core (``ledger.core.disk.scheduling``), under the
+lowest number that was never given; one that found no disk uses up none. A step that fails would
+fail again, since nothing is freed by it: the parts after it are refused with it. A replica that was
+waited for in vain does not keep others away. How far a volume's replicas are kept apart, and how it is
+balanced, it says itself; else the fleet's policy does.
+
+Whatever came of a turn is one decision, and it is complete. What was refused is one refusal after it:
+its reason is that of the first refused part - codes of the core for an expansion, its words for
+a replica, ``anti_affinity`` where it has none, ``shrink`` - and its detail tells what every part lacks.
+It waits for disks, or, if only a smaller size was wanted, for another wish. A refusal that only repeats
+the open one is not recorded, and a retry that serves nothing records nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from ledger.core.disk.affinity import Replica as CoreReplica
+from ledger.core.disk.choice import Choice
+from ledger.core.disk.eligibility import Demands
+from ledger.core.disk.scheduling import Node, Placed, Rules, Rung, Situation, Unplaced, Volume
+from ledger.core.disk.space import Disk, Limits
+from ledger.core.disk.weighing import Weighing
+from ledger.decisions import versions
+from ledger.decisions.answer import REFUSED, Answered, GivenUp
+from ledger.decisions.hosts import fingerprint, node, with_own
+from ledger.facts import disk_placement as record
+from ledger.facts.canonical import Plain, digest
+from ledger.facts.disk import VolumeUpserted
+from ledger.facts.disk_placement import DiskPlacement, Gone, InForce, Weighed, WhyPlaced
+from ledger.facts.policy import DiskPolicy
+from ledger.facts.reason import LOSERS_NAMED, NO_LOSERS, RETRIED, Losers
+from ledger.facts.refusal import Refusal
+from ledger.reducers import volumes
+from ledger.reducers.replicas import (
+    Address,
+    Copies,
+    Disks,
+    Lost,
+    Replica,
+    replica_name,
+    with_copies,
+)
+from ledger.reducers.retries import WAITS_FOR_WISH
+from ledger.reducers.volumes import WAITS_FOR_DISKS, evicting, unserved, wanted
+from ledger.reducers.world import Causes, Question, World
+from ledger.units import Bytes, NodeName, Subject, Uid
+
+SYSTEM: Final = "disk"
+
+KEEP: Final = "keep"
+"""The branch of an answer that is the last one."""
+
+
+class Refused(NamedTuple):
+    """What a part could not get."""
+
+    reason: str
+    waits_for: str
+    detail: tuple[tuple[str, int], ...]
+    losers: Losers
+
+
+def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
+    """What the volume does not want any more is free at once; None if it wants all it has."""
+    volume = question.subject
+    copies = world.disks.volumes.get(volume)
+    if copies is None:
+        return None
+    fact = wanted(world, volume)
+    if copies.over:
+        gone = tuple(Lost(one.number, one.at, "gone") for one in copies.replicas)
+        lost = copies.lost + gone
+        if fact is None:
+            after = copies._replace(replicas=(), lost=lost)
+        else:
+            after = Copies(fact.uid, fact.size, lost=lost)
+    else:
+        assert fact is not None, f"{volume} holds replicas and is not there"
+        surplus = _surplus(world.disks, volume, copies, fact.replicas)
+        if not surplus:
+            return None
+        after = copies._replace(
+            replicas=tuple(one for one in copies.replicas if one not in surplus),
+            lost=copies.lost + tuple(Lost(one.number, one.at, "surplus") for one in surplus),
+        )
+    without = volumes.settled(world, volume, after, complete=False)
+    if unserved(without, volume):
+        return GivenUp(without)
+    return GivenUp(without, answer(world, without, question, causes))
+
+
+def answer(before: World, world: World, question: Question, causes: Causes) -> tuple[Answered, ...]:
+    """Take the volume's turn; nothing where there is nothing to record."""
+    volume = question.subject
+    here = world.disks.volumes.get(volume)
+    if here is None:
+        return ()
+    was = before.disks.volumes.get(volume)
+    turn = _Turn.of(world, volume, here, was if was is not None and not was.over else None)
+    turn.take()
+    return tuple(turn.told(world, question, causes))
+
+
+def _surplus(disks: Disks, volume: Subject, copies: Copies, replicas: int) -> list[Replica]:
+    """Those that go if only so many are wanted, in the order in which they go."""
+    left, found = copies, []
+    while len(left.replicas) > replicas:
+        # The last by name first, then whatever comes before the name: sorting keeps that order.
+        last_first = sorted(
+            left.replicas, key=lambda one: replica_name(volume, one.number), reverse=True
+        )
+        # Usable bytes are those of the moment: whoever went before gave back theirs.
+        first = min(
+            last_first,
+            key=lambda one: (not one.failed, not evicting(disks, one), _usable(disks, one.at)),
+        )
+        found.append(first)
+        left = left._replace(replicas=tuple(one for one in left.replicas if one != first))
+        disks = with_copies(disks, volume, left)
+    return found
+
+
+def _usable(disks: Disks, at: Address) -> int:
+    disk = disks.hosts[at.host].disk(at.disk)
+    assert disk is not None, f"{at} holds a replica and is not there"
+    return disk.available - disk.reserved - disk.scheduled
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A volume's turn while it is taken."""
+
+    world: World
+    volume: Subject
+    fact: VolumeUpserted | None
+    was: Copies | None
+    """What the same life had, before anything was given up; None where it had nothing yet."""
+    uid: Uid
+    size: Bytes
+    used: int
+    replicas: list[Replica]
+    released: list[Gone]
+    rules: Rules
+    version: int
+    scheduled: dict[Address, int] = field(default_factory=dict)
+    """What this turn took of disks and gave back."""
+    steps: list[record.Step] = field(default_factory=list)
+    asked_everywhere: bool = False
+    resized: Refused | None = None
+    unplaced: Unplaced | None = None
+
+    @staticmethod
+    def of(world: World, volume: Subject, here: Copies, was: Copies | None) -> "_Turn":
+        fact = wanted(world, volume)
+        return _Turn(
+            world=world,
+            volume=volume,
+            fact=fact,
+            was=was,
+            uid=here.uid if fact is None else fact.uid,
+            size=here.size,
+            used=here.used,
+            replicas=list(here.replicas),
+            released=[
+                Gone(replica_name(volume, one.number), one.at.host, one.at.disk, one.why)
+                for one in here.lost
+            ],
+            rules=_rules(world.policy.disk, fact),
+            version=world.policy.algorithms.disk,
+        )
+
+    def take(self) -> None:
+        """All parts, in their order."""
+        fact = self.fact
+        if fact is None:
+            return
+        if fact.size != self.size:
+            self._resize(fact.size)
+        while len(self.replicas) < fact.replicas and self._placed("missing", None):
+            pass
+        for one in self._overdue():
+            self._placed("waited", one)
+        for one in self._leaving():
+            self._placed("evicting", one)
+
+    def told(self, world: World, question: Question, causes: Causes) -> Iterator[Answered]:
+        """The decision, if something changed or was edited; the refusal, if it says anything new."""
+        refused = self._refused()
+        changed = bool(self.released or self.steps or self.size != self._previous_size())
+        inputs = digest(self._spelled()).hex()
+        because = tuple(sorted(causes))
+        if changed or (refused is None and "edited" in causes):
+            yield Answered(
+                subject=self.volume,
+                algorithm=SYSTEM,
+                version=self.version,
+                inputs=inputs,
+                branch=self._branch(),
+                outcome=DiskPlacement(
+                    volume=str(self.volume),
+                    uid=self.uid,
+                    wanted=0 if self.fact is None else self.fact.replicas,
+                    size=self.size,
+                    previous_size=self._previous_size(),
+                    replicas=tuple(self._in_force()),
+                    complete=refused is None,
+                    released=tuple(self.released),
+                    steps=tuple(self.steps),
+                    alpha=self.rules.alpha,
+                    scope=self.rules.scope,
+                    because=because,
+                ),
+                moved=self._moved(),
+            )
+        if refused is None or (RETRIED.issuperset(causes) and not changed):
+            return
+        open_refusal = world.refusals.get(question)
+        if open_refusal is not None:
+            known = open_refusal.refusal
+            if (known.reason, known.waits_for) == (refused.reason, refused.waits_for):
+                return
+        yield Answered(
+            subject=self.volume,
+            algorithm=SYSTEM,
+            version=self.version,
+            inputs=inputs,
+            branch=REFUSED,
+            outcome=Refusal(
+                wanted="disk_placement",
+                reason=refused.reason,
+                waits_for=refused.waits_for,
+                detail=refused.detail,
+                losers=refused.losers,
+                because=because,
+            ),
+            moved=0,
+        )
+
+    def _resize(self, size: Bytes) -> None:
+        if not self.replicas:
+            self.size = size
+            return
+        more = size - self.size
+        if more < 0:
+            self.resized = Refused("shrink", WAITS_FOR_WISH, (("shrink", -more),), NO_LOSERS)
+            return
+        count = Counter(one.at for one in self.replicas)
+        short = []
+        for at in sorted(count):
+            shortfall = versions.disk(self.version).expansion(
+                self._disk(at), self.rules.limits, required=more * count[at]
+            )
+            if shortfall is not None:
+                short.append((f"{at.host}/{at.disk}", shortfall))
+        if short:
+            self.resized = Refused(
+                reason="; ".join(sorted({shortfall.code for _, shortfall in short})),
+                waits_for=WAITS_FOR_DISKS,
+                detail=(("expansion", more),),
+                losers=_losers(
+                    [(name, f"{one.code} {one.value} {one.bound}") for name, one in short]
+                ),
+            )
+            return
+        self.size = size
+        for at in sorted(count):
+            self._take(at, more * count[at])
+
+    def _placed(self, why: WhyPlaced, instead: Replica | None) -> bool:
+        """Place one more replica; the one it replaces goes when it is there."""
+        if self.unplaced is not None:
+            return False
+        self.asked_everywhere = True
+        number = self.used + 1
+        name = replica_name(self.volume, number)
+        found = versions.disk(self.version).place(self._situation(), self._occupants(), name)
+        if isinstance(found, Unplaced):
+            self.unplaced = found
+            return False
+        at = Address(found.choice.disk.node, found.choice.disk.name)
+        self.used = number
+        self.replicas.append(Replica(number, at))
+        self._take(at, self.size)
+        self.steps.append(self._step(found, why, instead))
+        if instead is not None:
+            self.replicas.remove(instead)
+            self._take(instead.at, -self.size)
+            self.released.append(Gone(self._name(instead), *instead.at, why=_gone(why)))
+        return True
+
+    def _overdue(self) -> list[Replica]:
+        return [one for one in self.replicas if one.overdue]
+
+    def _leaving(self) -> list[Replica]:
+        """By number; those that were waited for in vain have been seen to."""
+        return [one for one in self.replicas if not one.overdue and evicting(self.world.disks, one)]
+
+    def _take(self, at: Address, size: int) -> None:
+        self.scheduled[at] = self.scheduled.get(at, 0) + size
+
+    def _situation(self) -> Situation:
+        assert self.fact is not None
+        hosts = self.world.disks.hosts
+        own = self._touched()
+        return Situation(
+            volume=Volume(
+                size=self.size,
+                demands=Demands(disk_selector=self.fact.disk_selector),
+                node_selector=self.fact.node_selector,
+            ),
+            nodes=[
+                self._node(name) if name in own else node(hosts[name]) for name in sorted(hosts)
+            ],
+            rules=self.rules,
+        )
+
+    def _touched(self) -> frozenset[NodeName]:
+        """Hosts that this volume has replicas on, or had before this turn."""
+        return frozenset(at.host for at in (*self.scheduled, *(one.at for one in self.replicas)))
+
+    def _node(self, name: NodeName) -> Node:
+        names: dict[str, frozenset[str]] = {}
+        for one in self.replicas:
+            if one.at.host == name:
+                names[one.at.disk] = names.get(one.at.disk, frozenset()) | {self._name(one)}
+        more = {at.disk: size for at, size in self.scheduled.items() if at.host == name}
+        return with_own(node(self.world.disks.hosts[name]), names, more)
+
+    def _disk(self, at: Address) -> Disk:
+        drives = self._node(at.host).drives
+        return next(drive.disk for drive in drives if drive.disk.name == at.disk)
+
+    def _occupants(self) -> list[CoreReplica]:
+        """The volume's replicas, but for those that do not count any more."""
+        return [
+            CoreReplica(
+                name=self._name(one),
+                node=one.at.host,
+                disk=one.at.disk,
+                failed=one.failed,
+                evicting=evicting(self.world.disks, one),
+            )
+            for one in self.replicas
+            if not one.overdue
+        ]
+
+    def _name(self, one: Replica) -> str:
+        return replica_name(self.volume, one.number)
+
+    def _step(self, found: Placed, why: WhyPlaced, instead: Replica | None) -> record.Step:
+        choice, rung = found.choice, found.rungs[-1]
+        nodes, disks = _stages(choice)
+        return record.Step(
+            replica=found.replica,
+            why=why,
+            instead=None if instead is None else self._name(instead),
+            rung=rung.name,
+            rule=choice.rule,
+            overcommitted=choice.overcommitted,
+            candidates=len(rung.candidates),
+            nodes=nodes,
+            disks=disks,
+            losers=self._losers(found.rungs),
+        )
+
+    def _losers(self, rungs: tuple[Rung, ...]) -> Losers:
+        """Who was no candidate, and why: of several rungs what the last one says."""
+        why = dict(self._switched_off())
+        for rung in rungs:
+            for kept in rung.kept:
+                told = " ".join(["anti_affinity", rung.name, *kept.by])
+                why[_address(why, kept.node, kept.disk)] = told
+            for one in rung.passed_over:
+                numbers = [] if one.value is None else [str(one.value), str(one.bound)]
+                told = " ".join([one.code, *numbers])
+                why[_address(why, one.node, one.disk)] = told
+        if rungs:
+            for disk in rungs[-1].candidates:
+                why.pop(f"{disk.node}/{disk.name}", None)
+                why.pop(disk.node, None)
+        return _losers(sorted(why.items()))
+
+    def _switched_off(self) -> Iterator[tuple[str, str]]:
+        hosts = self.world.disks.hosts
+        for name in sorted(hosts):
+            there = node(hosts[name])
+            if not there.ready:
+                yield name, "node_not_ready"
+            elif not there.schedulable:
+                yield name, "node_not_schedulable"
+            elif not there.allow:
+                yield name, "node_not_allowed"
+
+    def _refused(self) -> Refused | None:
+        """What all parts together lack; the first of them gives the reason."""
+        parts = [] if self.resized is None else [self.resized]
+        if self.unplaced is not None:
+            assert self.fact is not None
+            lacking = {
+                "missing": self.fact.replicas - len(self.replicas),
+                "waited": len(self._overdue()),
+                "evicting": len(self._leaving()),
+            }
+            parts.append(
+                Refused(
+                    reason="; ".join(self.unplaced.reasons) or self.unplaced.code,
+                    waits_for=WAITS_FOR_DISKS,
+                    detail=tuple((name, count) for name, count in lacking.items() if count),
+                    losers=self._losers(self.unplaced.rungs),
+                )
+            )
+        if not parts:
+            return None
+        waits = {part.waits_for for part in parts}
+        return Refused(
+            reason=parts[0].reason,
+            waits_for=WAITS_FOR_DISKS if WAITS_FOR_DISKS in waits else WAITS_FOR_WISH,
+            detail=tuple(sorted(entry for part in parts for entry in part.detail)),
+            losers=parts[-1].losers,
+        )
+
+    def _branch(self) -> str:
+        if self.steps:
+            replaces = any(step.instead is not None for step in self.steps)
+            lost = any(gone.why in ("lost", "failed") for gone in self.released)
+            return "replaced" if replaces or lost else "placed"
+        if self.released:
+            return "released"
+        if self.size != self._previous_size():
+            return "resized"
+        return KEEP if self.replicas else "placed"
+
+    def _previous_size(self) -> Bytes:
+        return self.size if self.was is None else self.was.size
+
+    def _in_force(self) -> Iterator[InForce]:
+        hosts = self.world.disks.hosts
+        for one in sorted(self.replicas):
+            host = hosts[one.at.host]
+            yield InForce(self._name(one), one.number, host.cluster, host.node, one.at.disk)
+
+    def _moved(self) -> int:
+        """Replicas that are on another disk than before, or were lost and are back elsewhere."""
+        if self.was is None:
+            return 0
+        before = Counter([one.at for one in self.was.replicas])
+        before.update(one.at for one in self.was.lost)
+        after = Counter(one.at for one in self.replicas)
+        return min((after - before).total(), (before - after).total())
+
+    def _spelled(self) -> Plain:
+        """What the turn was given: all disks if one was looked for, else those the volume is on."""
+        fact, policy, here = self.fact, self.world.policy.disk, self._here()
+        hosts = self.world.disks.hosts
+        names = sorted(hosts) if self.asked_everywhere else sorted({one.at.host for one in here})
+        alpha = self.rules.alpha
+        return {
+            "volume": None
+            if fact is None
+            else {
+                "uid": fact.uid,
+                "size": fact.size,
+                "replicas": fact.replicas,
+                "node_selector": fact.node_selector,
+                "disk_selector": fact.disk_selector,
+            },
+            "rules": {
+                "node_soft": self.rules.node_soft,
+                "zone_soft": self.rules.zone_soft,
+                "disk_soft": self.rules.disk_soft,
+                "alpha": [alpha.numerator, alpha.denominator],
+                "scope": self.rules.scope,
+                "auto_balance": self.rules.auto_balance,
+                "limits": [
+                    policy.over_provisioning_pct,
+                    policy.min_available_pct,
+                    policy.disk_pressure_pct,
+                ],
+                "allow_empty": [
+                    policy.allow_empty_node_selector,
+                    policy.allow_empty_disk_selector,
+                ],
+            },
+            "size": self.size if self.was is None else self.was.size,
+            "replicas": [[one.number, *one.at, one.failed, one.overdue] for one in here],
+            "hosts": {name: fingerprint(hosts[name]) for name in names},
+        }
+
+    def _here(self) -> tuple[Replica, ...]:
+        copies = self.world.disks.volumes.get(self.volume)
+        return () if copies is None else copies.replicas
+
+
+def _rules(policy: DiskPolicy, fact: VolumeUpserted | None) -> Rules:
+    """How far a volume's replicas are kept apart, and how it is balanced: its own word first."""
+    node_soft, zone_soft, disk_soft = policy.node_soft, policy.zone_soft, policy.disk_soft
+    alpha = policy.alpha
+    if fact is not None:
+        node_soft = node_soft if fact.node_soft is None else fact.node_soft
+        zone_soft = zone_soft if fact.zone_soft is None else fact.zone_soft
+        disk_soft = disk_soft if fact.disk_soft is None else fact.disk_soft
+        alpha = alpha if fact.alpha is None else fact.alpha
+    return Rules(
+        node_soft=node_soft,
+        zone_soft=zone_soft,
+        disk_soft=disk_soft,
+        limits=Limits(
+            over_provisioning_pct=policy.over_provisioning_pct,
+            min_available_pct=policy.min_available_pct,
+            disk_pressure_pct=policy.disk_pressure_pct,
+        ),
+        auto_balance=policy.auto_balance,
+        allow_empty_node_selector=policy.allow_empty_node_selector,
+        allow_empty_disk_selector=policy.allow_empty_disk_selector,
+        alpha=alpha,
+        scope=policy.scope,
+    )
+
+
+def _gone(why: WhyPlaced) -> record.WhyReleased:
+    assert why != "missing", "what is missing replaces nobody"
+    return why
+
+
+def _losers(named: list[tuple[str, str]]) -> Losers:
+    """What a record says of these; they are counted by the code that their reason begins with."""
+    counts = Counter(reason.partition(" ")[0] for _, reason in named)
+    return Losers(tuple(sorted(counts.items())), tuple(named[:LOSERS_NAMED]))
+
+
+def _address(why: dict[str, str], host: str, disk: str) -> str:
+    """How a loser is called; a node whose disks were looked at on a later rung is none any more."""
+    if not disk:
+        return host
+    why.pop(host, None)
+    return f"{host}/{disk}"
+
+
+def _stages(choice: Choice) -> tuple[tuple[Weighed, ...], tuple[Weighed, ...]]:
+    """Who was weighed, the best and the first that came after it; nobody where nothing was scored."""
+    if choice.node_stage is None or choice.disk_stage is None:
+        return (), ()
+    return _ranked(choice.node_stage), _ranked(choice.disk_stage)
+
+
+def _ranked(stage: Weighing) -> tuple[Weighed, ...]:
+    ranking = stage.ranking()
+    return tuple(
+        Weighed(stage.names[place], _told(ranking[place]), stage.usable[place])
+        for place in list(ranking)[: LOSERS_NAMED + 1]
+    )
+
+
+def _told(score: Fraction | str) -> str:
+    return score if isinstance(score, str) else f"{score.numerator}/{score.denominator}"

@@ -1,0 +1,65 @@
+"""The rows of disk decisions: one a replica that was placed.
+
+They are written once, in the transaction that records the decisions, and derived from those.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import asyncpg
+
+from ledger.facts.decision import Decision
+from ledger.facts.disk_placement import DiskPlacement
+
+
+async def write_disk_placements(
+    connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
+) -> None:
+    """Write the rows of these decisions, of those among them that placed replicas."""
+    rows = [
+        (fleet, decision.number, *row)
+        for decision in decisions
+        if isinstance(decision.outcome, DiskPlacement)
+        for row in _placed(decision.outcome)
+    ]
+    if not rows:
+        return
+    await connection.copy_records_to_table(
+        "disk_placements",
+        schema_name="ledger",
+        columns=(
+            "fleet",
+            "number",
+            "replica",
+            "volume",
+            "cluster",
+            "node",
+            "disk",
+            "size",
+            "why",
+            "rung",
+            "node_score",
+            "disk_score",
+            "overcommitted",
+        ),
+        records=rows,
+    )
+
+
+def _placed(placement: DiskPlacement) -> Iterator[tuple[Any, ...]]:
+    where = {one.replica: one for one in placement.replicas}
+    for step in placement.steps:
+        one = where[step.replica]
+        yield (
+            step.replica,
+            placement.volume,
+            one.cluster,
+            one.node,
+            one.disk,
+            placement.size,
+            step.why,
+            step.rung,
+            step.node_score,
+            step.disk_score,
+            step.overcommitted,
+        )

@@ -1,0 +1,21 @@
+"""Replicas on disks: what disk decisions placed, and who was weighed in any decision.
+
+The statements stand in ``migrations/sql/0007``. A table and views are added: a release of the schema
+before works on it.
+"""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    script = (Path(__file__).parent.parent / "sql" / revision / "disks.sql").read_text()
+    # A line that is only ``;;`` ends each statement.
+    for statement in filter(None, map(str.strip, script.split("\n;;\n"))):
+        op.get_bind().exec_driver_sql(statement)
