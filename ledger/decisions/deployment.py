@@ -94,6 +94,14 @@ class Refused(NamedTuple):
     losers: Losers
 
 
+class Served(NamedTuple):
+    """A question that was served."""
+
+    request: Request
+    answer: Placement
+    among: str
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What a turn goes back to if something was tried in vain."""
@@ -102,7 +110,7 @@ class Kept:
     instances: dict[int, Instance]
     waiting: dict[int, NodeName]
     whys: dict[int, Why]
-    losers: Losers
+    placed: Served | None
 
 
 def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
@@ -229,7 +237,8 @@ class _Turn:
     fresh_refused: Refused | None = None
     asked: list[Asked] = field(default_factory=list)
     inputs: list[Plain] = field(default_factory=list)
-    losers: Losers = NO_LOSERS
+    placed: Served | None = None
+    """What was placed last."""
 
     def take(self) -> None:
         """Serve what is wanted, part by part."""
@@ -475,7 +484,7 @@ class _Turn:
         own = strategy == deploy.strategy
         count = deploy.count if strategy in {"FILL", "EACH"} else len(group.numbers)
         limit = deploy.nodes_limit if own else NO_LIMIT
-        names = [name for name in nodes.seen if among in {"all", nodes.class_of(name)}]
+        names: Sequence[NodeName] = nodes.pool(among)
 
         def refused(code: str, waits_for: str, found: int) -> Refused:
             self.asked.append(Asked(part, strategy, count, limit, among, code))
@@ -485,6 +494,8 @@ class _Turn:
             return refused(self.invalid, WAITS_FOR_WISH, 0)
         if nodes.schedulable.isdisjoint(names):
             return refused("no_eligible_node", WAITS_FOR_NODES, 0)
+        if strategy == "AUTO":
+            names = nodes.open_to(among, count, self.counts, limit=limit)
         policy: Policy = deploy.policy or self.world.policy.placement.global_policy
         request = Request(
             strategy=strategy,
@@ -505,12 +516,7 @@ class _Turn:
             short = refused(placed.code, WAITS_FOR_NODES, placed.found)
             return short._replace(wanted=placed.wanted)
         self.asked.append(Asked(part, strategy, count, limit, among, PLACED))
-        lost = [
-            (one.node.name, one.reason)
-            for one in nodes.rules.outcomes(request, placed)
-            if not one.added and one.node.name not in nodes.passed_over
-        ]
-        self.losers = losers(sorted([*nodes.passed_over.items(), *lost]))
+        self.placed = Served(request, placed, among)
         return placed
 
     def _took(self, part: Part, group: Group, placed: Placement) -> None:
@@ -568,7 +574,7 @@ class _Turn:
             dict(self.instances),
             dict(self.waiting),
             dict(self.whys),
-            self.losers,
+            self.placed,
         )
 
     def _go_back(self, kept: Kept) -> None:
@@ -576,7 +582,7 @@ class _Turn:
         self.nodes.as_it_was(kept.held)
         self.instances, self.waiting, self.whys = kept.instances, kept.waiting, kept.whys
         self.counts = Counter(one.node for one in self.instances.values())
-        self.losers = kept.losers
+        self.placed = kept.placed
 
     def _refuse(self, part: Part, reason: str, waits_for: str, wanted: int, found: int) -> None:
         self.refused.append(
@@ -712,9 +718,28 @@ class _Turn:
             moves=moves,
             given_up=tuple((one.number, one.node) for one in gone),
             asked=tuple(self.asked),
-            losers=self.losers,
+            losers=self._lost_to(),
             because=tuple(sorted(self.causes)),
         )
+
+    def _lost_to(self) -> Losers:
+        """Who got nothing of what was placed last, and why."""
+        if self.placed is None:
+            return NO_LOSERS
+        nodes, (request, placed, among) = self.nodes, self.placed
+        assert nodes is not None
+        why = dict(nodes.passed_over)
+        asked = {node.name for node in request.nodes}
+        for one in nodes.rules.outcomes(request, placed):
+            if not one.added:
+                why.setdefault(one.node.name, one.reason)
+        for name in nodes.pool(among):
+            if name not in asked and name not in why:
+                # Too many came before it to ask about it at all, so it is as it was then.
+                why[name] = nodes.rules.passed_by(
+                    nodes.capacity(name), self.counts[name], request, placed
+                )
+        return losers(sorted(why.items()))
 
     def _refusal(self, refused: Sequence[Refused], waits_for: str) -> Refusal:
         """All parts that were refused, under the reason of the first."""

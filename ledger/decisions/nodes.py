@@ -25,6 +25,7 @@ from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
 from ledger.decisions import room
 from ledger.decisions.room import MILLI, Wanted
+from ledger.decisions.shortlist import Shortlist
 from ledger.decisions.versions import PlacementRules
 from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.deployment import Instance, Terms, Volume
@@ -70,9 +71,11 @@ class Nodes:
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed."""
-    _capacities: dict[Offer, int] = field(default_factory=dict)
+    _capacities: dict[tuple[object, ...], int] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
     _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
+    _pools: dict[str, tuple[NodeName, ...]] = field(default_factory=dict)
+    _shortlists: dict[tuple[str, int], Shortlist] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Look at every node once."""
@@ -81,8 +84,9 @@ class Nodes:
         reclaiming = self.world.rooms.reclaiming
         seen: list[NodeName] = []
         cordoned: set[NodeName] = set()
-        for subject in self.world.objects.inside("node", self.cluster):
-            node = cast("NodeUpserted", self.world.objects.fact("node", subject))
+        objects, selects = self.world.objects, bool(self.selector)
+        for subject in objects.inside("node", self.cluster):
+            node = cast("NodeUpserted", objects.fact("node", subject))
             self.facts[node.name] = node
             why = None
             if not ready:
@@ -91,7 +95,7 @@ class Nodes:
                 why = "not_ready"
             elif subject in reclaiming:
                 why = "reclaiming"
-            elif not self.matches(node.name):
+            elif selects and not self.matches(node.name):
                 why = "selector"
             else:
                 seen.append(node.name)
@@ -138,12 +142,48 @@ class Nodes:
             return 0
         found = self._by_name.get(name)
         if found is None:
-            offer = self.offer(name)
-            found = self._capacities.get(offer)
+            key = self._decisive(name, self.one)
+            found = self._capacities.get(key)
             if found is None:
-                found = self._capacities[offer] = room.capacity(offer, self.one)
+                found = self._capacities[key] = room.capacity(self.offer(name), self.one)
             self._by_name[name] = found
         return found
+
+    def _decisive(self, name: NodeName, one: Wanted) -> tuple[object, ...]:
+        """What the capacity of a node depends on: those that are equal in this hold equally many."""
+        if one.cpu_bind or one.volumes:
+            return self.offer(name)
+        # Who shares cores and brings no volumes looks at amounts only: no need to spell all of them.
+        node, held = self.facts[name], self._held(name)
+        return (
+            len(node.cores) if node.cpu is None else node.cpu,
+            node.memory - held.memory,
+            node.storage - held.storage,
+            None if node.pods is None else node.pods - held.pods,
+        )
+
+    def pool(self, among: str) -> tuple[NodeName, ...]:
+        """Those seen that are of a class, or all of them."""
+        if among == "all":
+            return self.seen
+        found = self._pools.get(among)
+        if found is None:
+            found = tuple(name for name in self.seen if self.class_of(name) == among)
+            self._pools[among] = found
+        return found
+
+    def open_to(
+        self, among: str, wanted: int, counts: Counter[NodeName], *, limit: int
+    ) -> Sequence[NodeName]:
+        """The nodes that matter to AUTO; all of a pool if they have not room enough together."""
+        shortlist = self._shortlists.get((among, limit))
+        if shortlist is None:
+            names = [name for name in self.pool(among) if name in self.schedulable]
+            shortlist = Shortlist(names, counts, self.capacity, limit=limit)
+            self._shortlists[among, limit] = shortlist
+        # One more than can get any shows how far the last of them were raised.
+        first = shortlist.first(wanted + 1, counts)
+        return first if len(first) >= wanted else self.pool(among)
 
     def load(self, name: NodeName) -> Load:
         """How full a node is, and the part of it that one more instance takes."""
@@ -254,7 +294,15 @@ class Nodes:
     def _change(self, instance: Instance, times: int) -> None:
         name = instance.node
         self.held[name] = book.added(self._held(name), holding(instance), times)
+        self._forget(name)
+
+    def _forget(self, name: NodeName) -> None:
+        """What was measured of a node holds no more."""
         self._by_name.pop(name, None)
+        if name in self.schedulable:
+            for (among, _), shortlist in self._shortlists.items():
+                if among in {"all", self.class_of(name)}:
+                    shortlist.changed.add(name)
 
     def _held(self, name: NodeName) -> Held:
         held = self.held.get(name)
@@ -265,7 +313,7 @@ class Nodes:
     def as_it_was(self, held: dict[NodeName, Held]) -> None:
         """Undo what was taken and given back since ``held`` was kept."""
         for name in self.held.keys() | held.keys():
-            self._by_name.pop(name, None)
+            self._forget(name)
         self.held = held
 
 

@@ -38,7 +38,7 @@ from ledger.core.placement.answer import Placement
 from ledger.core.placement.answer import Shortage as NoPlace
 from ledger.core.placement.place import place
 from ledger.core.placement.question import Request
-from ledger.core.placement.reasons import Outcome, outcomes
+from ledger.core.placement.reasons import Outcome, Reason, outcomes, passed_by
 from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.errors import AlgorithmMissing
 from ledger.units import ClusterName, Replicas, Weight
@@ -107,6 +107,7 @@ class PlacementRules:
 
     place: Callable[[Request], Placement | NoPlace]
     outcomes: Callable[[Request, Placement], Sequence[Outcome]]
+    passed_by: Callable[[int, int, Request, Placement], Reason]
     cpu_plans: PlansCores
     volume_capacity: MeasuresVolumes
     reallocate: Reallocates
@@ -220,6 +221,7 @@ _PLACEMENT: Final[Mapping[int, PlacementRules]] = {
     1: PlacementRules(
         place=place,
         outcomes=outcomes,
+        passed_by=passed_by,
         cpu_plans=cpu_plans,
         volume_capacity=volume_capacity,
         reallocate=reallocate,

@@ -57,6 +57,16 @@ def outcomes(request: Request, placement: Placement) -> tuple[Outcome, ...]:
     return tuple(_OUTCOMES[strategy](request, placement))
 
 
+def passed_by(capacity: int, count: int, request: Request, placement: Placement) -> Reason:
+    """Why AUTO gave nothing to a node of so much room that holds so many."""
+    assert placement.level is not None
+    if not capacity:
+        return "no_capacity"
+    if 0 < request.nodes_limit <= count:
+        return "at_limit"
+    return "above_level" if count > placement.level else "after_last_round"
+
+
 def highest_usage(request: Request, placement: Placement) -> Fraction:
     """What the node is used that is used most of those that got any.
 
@@ -77,13 +87,8 @@ def _of_auto(request: Request, placement: Placement) -> Iterator[Outcome]:
         if added:
             last = node.count + added > placement.level
             yield Outcome(node, added, "last_round" if last else "raised")
-        elif not node.capacity:
-            yield Outcome(node, 0, "no_capacity")
-        elif 0 < request.nodes_limit <= node.count:
-            yield Outcome(node, 0, "at_limit")
         else:
-            above = node.count > placement.level
-            yield Outcome(node, 0, "above_level" if above else "after_last_round")
+            yield Outcome(node, 0, passed_by(node.capacity, node.count, request, placement))
 
 
 def _of_fill(request: Request, placement: Placement) -> Iterator[Outcome]:
