@@ -34,7 +34,7 @@ from ledger.reducers import book
 from ledger.reducers.book import NOTHING_HELD, Held, Offer
 from ledger.reducers.instances import holding, node_of
 from ledger.reducers.world import World
-from ledger.units import Bytes, ClusterName, NodeName
+from ledger.units import Bytes, ClusterName, NodeName, Subject
 
 Class = Literal["od", "spot"]
 
@@ -72,6 +72,7 @@ class Nodes:
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed."""
     _capacities: dict[tuple[object, ...], int] = field(default_factory=dict)
+    _subjects: dict[NodeName, Subject] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
     _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
     _pools: dict[str, tuple[NodeName, ...]] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class Nodes:
         for subject in objects.inside("node", self.cluster):
             node = cast("NodeUpserted", objects.fact("node", subject))
             self.facts[node.name] = node
+            self._subjects[node.name] = subject
             why = None
             if not ready:
                 why = "cluster_not_ready"
@@ -307,7 +309,7 @@ class Nodes:
     def _held(self, name: NodeName) -> Held:
         held = self.held.get(name)
         if held is None:
-            return self.world.book.get(node_of(self.cluster, name), NOTHING_HELD)
+            return self.world.book.get(self._subjects[name], NOTHING_HELD)
         return held
 
     def as_it_was(self, held: dict[NodeName, Held]) -> None:

@@ -15,6 +15,7 @@ Which holdings there are is told by the modules that know them: deployments, job
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -110,7 +111,7 @@ def free(node: NodeUpserted, held: Held) -> Offer:
     if node.cpu is not None:
         whole = node.cpu // MILLI
         if pieces:
-            cores = tuple(sorted((str(core), node.share_base) for core in range(whole)))
+            cores = _whole_cores(whole, node.share_base)
     return Offer(
         cores=_less(cores, pieces),
         whole=whole,
@@ -193,6 +194,12 @@ def _counted(amounts: Map[str, int], more: Amounts, times: int) -> Map[str, int]
         elif name in amounts:
             amounts = amounts.delete(name)
     return amounts
+
+
+@cache
+def _whole_cores(whole: int, share_base: int) -> Amounts:
+    """The cores of a node that only says how many it has, by name."""
+    return tuple(sorted((str(core), share_base) for core in range(whole)))
 
 
 def _less(declared: Amounts, held: Map[str, int]) -> Amounts:
