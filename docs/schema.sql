@@ -652,6 +652,17 @@ CREATE TABLE ledger.leases (
 
 ALTER TABLE ledger.leases OWNER TO ledger_owner;
 
+CREATE TABLE ledger.node_books (
+    fleet integer NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    declared jsonb,
+    placed jsonb NOT NULL,
+    seen jsonb NOT NULL
+);
+
+ALTER TABLE ledger.node_books OWNER TO ledger_owner;
+
 CREATE TABLE ledger.open_refusals (
     fleet integer NOT NULL,
     wanted text NOT NULL,
@@ -1060,6 +1071,152 @@ COMMENT ON COLUMN ledger_api.capacity_classes.target IS 'How many belong on on-d
 
 COMMENT ON COLUMN ledger_api.capacity_classes.on_demand IS 'How many counted as on demand then, for an admission.';
 
+CREATE VIEW ledger_api.conservation AS
+ WITH placed AS (
+         SELECT p.fleet,
+            p.subject,
+            p.cluster,
+            p.node,
+            p.count,
+            d.result
+           FROM (ledger.placements p
+             JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
+          WHERE (p.kind = 'deployment'::text)
+        ), instances AS (
+         SELECT p.fleet,
+            p.cluster,
+            p.node,
+            p.count,
+            p.result,
+            ((p.result -> 'terms'::text) -> ((alike."row" ->> 1))::integer) AS terms,
+            (number."row")::bigint AS instance,
+            row_number() OVER (PARTITION BY p.fleet, p.subject, p.node ORDER BY (number."row")::bigint) AS place
+           FROM ((placed p
+             CROSS JOIN LATERAL jsonb_array_elements((p.result -> 'instances'::text)) alike("row"))
+             CROSS JOIN LATERAL jsonb_array_elements_text((alike."row" -> 2)) number("row"))
+          WHERE ((alike."row" ->> 0) = p.node)
+        ), in_force AS (
+         SELECT i.fleet,
+            i.cluster,
+            i.node,
+            i.terms,
+            bound."row" AS bound
+           FROM (instances i
+             LEFT JOIN LATERAL jsonb_array_elements((i.result -> 'bindings'::text)) bound("row") ON ((((bound."row" ->> 0))::bigint = i.instance)))
+          WHERE (i.place <= i.count)
+        ), amounts AS (
+         SELECT placed.fleet,
+            placed.cluster,
+            placed.node,
+            'pods'::text AS amount,
+            (placed.count)::numeric AS held
+           FROM placed
+        UNION ALL
+         SELECT i.fleet,
+            i.cluster,
+            i.node,
+            a.amount,
+            a.held
+           FROM (in_force i
+             CROSS JOIN LATERAL ( VALUES ('cpu'::text,
+                        CASE
+                            WHEN ((i.terms ->> 'cpu_bind'::text))::boolean THEN ((i.terms ->> 'cpu'::text))::numeric
+                            ELSE NULL::numeric
+                        END), ('memory'::text,((i.terms ->> 'memory'::text))::numeric), ('storage'::text,((i.terms ->> 'storage'::text))::numeric), (('group '::text || NULLIF((i.bound ->> 2), ''::text)),((i.terms ->> 'memory'::text))::numeric)) a(amount, held))
+          WHERE (a.amount IS NOT NULL)
+        UNION ALL
+         SELECT i.fleet,
+            i.cluster,
+            i.node,
+            ('core '::text || (core."row" ->> 0)),
+            ((core."row" ->> 1))::numeric AS "numeric"
+           FROM (in_force i
+             CROSS JOIN LATERAL jsonb_array_elements((i.bound -> 1)) core("row"))
+        UNION ALL
+         SELECT i.fleet,
+            i.cluster,
+            i.node,
+            ('device '::text || (volume."row" ->> 1)),
+            ((volume."row" ->> 2))::numeric AS "numeric"
+           FROM (in_force i
+             CROSS JOIN LATERAL jsonb_array_elements((i.bound -> 3)) volume("row"))
+        ), recorded AS (
+         SELECT amounts.fleet,
+            amounts.cluster,
+            amounts.node,
+            amounts.amount,
+            sum(amounts.held) AS held
+           FROM amounts
+          GROUP BY amounts.fleet, amounts.cluster, amounts.node, amounts.amount
+        ), kept AS (
+         SELECT b.fleet,
+            b.cluster,
+            b.node,
+            a.key AS amount,
+            (a.value)::numeric AS held
+           FROM (ledger.node_books b
+             CROSS JOIN LATERAL jsonb_each_text(b.placed) a(key, value))
+        ), differences AS (
+         SELECT fleet,
+            cluster,
+            node,
+            amount,
+            COALESCE(r.held, (0)::numeric) AS recorded,
+            COALESCE(k.held, (0)::numeric) AS kept
+           FROM (recorded r
+             FULL JOIN kept k USING (fleet, cluster, node, amount))
+          WHERE (COALESCE(r.held, (0)::numeric) <> COALESCE(k.held, (0)::numeric))
+        UNION ALL
+         SELECT fleet,
+            cluster,
+            NULL::text,
+            ('replicas of '::text || subject),
+            COALESCE(d.replicas, (0)::bigint) AS "coalesce",
+            COALESCE(p.count, (0)::bigint) AS "coalesce"
+           FROM (( SELECT p_1.fleet,
+                    p_1.subject,
+                    p_1.cluster,
+                    p_1.number,
+                    p_1.count
+                   FROM ledger.placements p_1
+                  WHERE (p_1.kind = 'division'::text)) p
+             FULL JOIN ( SELECT v.fleet,
+                    ((v.namespace || '/'::text) || v.workload) AS subject,
+                    v.cluster,
+                    v.number,
+                    v.replicas
+                   FROM ledger.divisions v
+                  WHERE ((v.replicas > 0) AND ((v.fleet, v.number) IN ( SELECT p_1.fleet,
+                            p_1.number
+                           FROM ledger.placements p_1
+                          WHERE (p_1.kind = 'division'::text))))) d USING (fleet, subject, cluster, number))
+          WHERE (COALESCE(d.replicas, (0)::bigint) <> COALESCE(p.count, (0)::bigint))
+        )
+ SELECT f.name AS fleet,
+    x.cluster,
+    x.node,
+    x.amount,
+    x.recorded,
+    x.kept
+   FROM (differences x
+     JOIN ledger.fleets f ON ((f.number = x.fleet)));
+
+ALTER VIEW ledger_api.conservation OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.conservation IS 'Where the book does not add up, an amount a row: it is empty, or something is wrong.';
+
+COMMENT ON COLUMN ledger_api.conservation.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.conservation.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.conservation.node IS 'Name of the node; null where it is the replicas of a cluster that differ.';
+
+COMMENT ON COLUMN ledger_api.conservation.amount IS 'Which amount, as node_books names it, or replicas of NAMESPACE/WORKLOAD.';
+
+COMMENT ON COLUMN ledger_api.conservation.recorded IS 'The sum over what the decisions in force record.';
+
+COMMENT ON COLUMN ledger_api.conservation.kept IS 'What is kept as held: by the decider''s book, or in placements.';
+
 CREATE VIEW ledger_api.decisions AS
  SELECT f.name AS fleet,
     d.number,
@@ -1404,24 +1561,47 @@ CREATE VIEW ledger_api.incidents AS
     ledger.moment(e.recorded_at_micros) AS recorded_at,
     e.subject AS address,
     (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'kind'::text) AS kind,
-    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail
+    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail,
+    f.name AS fleet,
+    NULL::bigint AS number
    FROM (ledger.events e
      JOIN ledger.fleets f ON ((f.number = e.fleet)))
-  WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text));
+  WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
+UNION ALL
+ SELECT d."position",
+    ledger.moment(e.recorded_at_micros) AS recorded_at,
+    d.subject AS address,
+    (d.result ->> 'what'::text) AS kind,
+    concat_ws(': '::text,
+        CASE
+            WHEN ((d.result ->> 'node'::text) <> d.subject) THEN (d.result ->> 'node'::text)
+            ELSE NULL::text
+        END, ( SELECT string_agg(((n.key || ' '::text) || n.value), ', '::text ORDER BY (n.key COLLATE "C")) AS string_agg
+           FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS detail,
+    f.name AS fleet,
+    d.number
+   FROM ((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.events e ON (((e.fleet = d.fleet) AND (e."position" = d."position"))))
+  WHERE (d.kind = 'incident'::text);
 
 ALTER VIEW ledger_api.incidents OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.incidents IS 'Something that a person should know a row: a partition that stopped, a topic made anew, a fresh start.';
+COMMENT ON VIEW ledger_api.incidents IS 'Something that a person should know a row: a partition that stopped, a topic made anew, what contradicts the book of a fleet.';
 
-COMMENT ON COLUMN ledger_api.incidents."position" IS 'Position in the log of fleet _ledger.';
+COMMENT ON COLUMN ledger_api.incidents."position" IS 'Position in the log of the fleet.';
 
 COMMENT ON COLUMN ledger_api.incidents.recorded_at IS 'When it was recorded.';
 
-COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns, such as topic/partition.';
+COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster.';
 
 COMMENT ON COLUMN ledger_api.incidents.kind IS 'Kind of incident, one of docs/errors.md.';
 
 COMMENT ON COLUMN ledger_api.incidents.detail IS 'What happened, in words.';
+
+COMMENT ON COLUMN ledger_api.incidents.fleet IS 'Whose log says so: _ledger where it is none of a fleet.';
+
+COMMENT ON COLUMN ledger_api.incidents.number IS 'The decision that recorded it; null where an event did.';
 
 CREATE VIEW ledger_api.leases AS
  SELECT f.name AS fleet,
@@ -1457,6 +1637,58 @@ COMMENT ON COLUMN ledger_api.leases.holder IS 'The process: host, number, and a 
 COMMENT ON COLUMN ledger_api.leases.standby IS 'False for the one that does it, true for a decider that waits to take over.';
 
 COMMENT ON COLUMN ledger_api.leases.since IS 'Since when it has held the lease, or stood by, without a pause.';
+
+CREATE VIEW ledger_api.node_books AS
+ SELECT f.name AS fleet,
+    b.cluster,
+    b.node,
+    a.amount,
+        CASE
+            WHEN (b.declared IS NOT NULL) THEN COALESCE(((b.declared ->> a.amount))::numeric, (
+            CASE
+                WHEN (a.amount <> 'pods'::text) THEN 0
+                ELSE NULL::integer
+            END)::numeric)
+            ELSE NULL::numeric
+        END AS declared,
+    COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric) AS placed,
+    COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric) AS seen,
+    ((
+        CASE
+            WHEN (b.declared IS NOT NULL) THEN COALESCE(((b.declared ->> a.amount))::numeric, (
+            CASE
+                WHEN (a.amount <> 'pods'::text) THEN 0
+                ELSE NULL::integer
+            END)::numeric)
+            ELSE NULL::numeric
+        END - COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric)) - COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric)) AS free
+   FROM ((ledger.node_books b
+     JOIN ledger.fleets f ON ((f.number = b.fleet)))
+     CROSS JOIN LATERAL ( SELECT jsonb_object_keys(b.declared) AS amount
+        UNION
+         SELECT jsonb_object_keys(b.placed) AS jsonb_object_keys
+        UNION
+         SELECT jsonb_object_keys(b.seen) AS jsonb_object_keys) a);
+
+ALTER VIEW ledger_api.node_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.node_books IS 'An amount of a node a row: what the node declares, what is held there, what is free.';
+
+COMMENT ON COLUMN ledger_api.node_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.node_books.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.node_books.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.node_books.amount IS 'cpu in milli-cores, memory and storage in bytes, pods; core NAME in pieces, group NAME and device NAME in bytes.';
+
+COMMENT ON COLUMN ledger_api.node_books.declared IS 'What the node declares; null where the node is not known, and for pods where it sets no limit.';
+
+COMMENT ON COLUMN ledger_api.node_books.placed IS 'What decisions in force placed there.';
+
+COMMENT ON COLUMN ledger_api.node_books.seen IS 'What pods that are seen hold there beyond that.';
+
+COMMENT ON COLUMN ledger_api.node_books.free IS 'Declared less placed and seen; below zero where the node is over-committed, and then counted as 0.';
 
 CREATE VIEW ledger_api.open_refusals AS
  SELECT f.name AS fleet,
@@ -1844,6 +2076,9 @@ ALTER TABLE ONLY ledger.incarnations
 ALTER TABLE ONLY ledger.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (fleet, duty);
 
+ALTER TABLE ONLY ledger.node_books
+    ADD CONSTRAINT node_books_pkey PRIMARY KEY (fleet, cluster, node);
+
 ALTER TABLE ONLY ledger.open_refusals
     ADD CONSTRAINT open_refusals_fleet_number_key UNIQUE (fleet, number);
 
@@ -1905,6 +2140,8 @@ CREATE INDEX decisions_by_position ON ledger.decisions USING btree (fleet, "posi
 CREATE INDEX decisions_by_subject ON ledger.decisions USING btree (fleet, subject, number);
 
 CREATE INDEX decisions_of_capacity_classes ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'capacity_class'::text);
+
+CREATE INDEX decisions_of_incidents ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'incident'::text);
 
 CREATE INDEX deployments_by_node ON ledger.deployments USING btree (fleet, cluster, node, number);
 
@@ -2376,6 +2613,12 @@ GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_decider;
 GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.leases TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.node_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.node_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.node_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.node_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.node_books TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
 GRANT SELECT,INSERT,DELETE ON TABLE ledger.open_refusals TO ledger_decider;
@@ -2493,6 +2736,13 @@ GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.conservation TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_writer;
@@ -2548,6 +2798,13 @@ GRANT SELECT ON TABLE ledger_api.leases TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.leases TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.leases TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.leases TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.node_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_maintainer;

@@ -22,6 +22,7 @@ from ledger.reducers import deadlines
 from ledger.reducers.evolve import evolve, lapse
 from ledger.reducers.objects import Effect
 from ledger.reducers.world import Ended, Released, World
+from ledger.units import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Step:
     decision ended, so it can have been made in this very step."""
     released: tuple[Released, ...]
     """Places that they took from decisions that stay in force otherwise, in order."""
+    turned: tuple[Subject, ...]
+    """Nodes of which they, or the decisions, changed the page in the book, in order."""
 
 
 def advance(world: World, event: Event) -> Step:
@@ -44,12 +47,14 @@ def advance(world: World, event: Event) -> Step:
     made: list[Decision] = []
     ended: list[Ended] = []
     released: list[Released] = []
+    turned: set[Subject] = set()
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         decided = decide(lapse(world), event, deadline=deadline)
         world = decided.world
         made += decided.decisions
         ended += world.ended
         released += world.released
+        turned.update(world.turned)
     decided = decide(evolve(world, event), event)
     return Step(
         world=decided.world,
@@ -57,4 +62,5 @@ def advance(world: World, event: Event) -> Step:
         effect=decided.world.last_effect,
         ended=(*ended, *decided.world.ended),
         released=(*released, *decided.world.released),
+        turned=tuple(sorted(turned.union(decided.world.turned))),
     )

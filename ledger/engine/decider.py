@@ -38,8 +38,10 @@ from ledger.log.folding import event
 from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
+from ledger.reducers.node_books import node_books
 from ledger.reducers.world import World, next_deadline
 from ledger.units import EventType, Position, Subject
+from ledger.views.node_books import put_pages
 from ledger.views.projection import Ended, Released, project
 from ledger.views.refusals import keep_open
 
@@ -223,6 +225,7 @@ class Decider:
         made: list[Decision] = []
         ended: list[Ended] = []
         released: list[Released] = []
+        turned: set[Subject] = set()
         effects: dict[Position, Effect] = {}
         after = Position(world.position - 1)
         for stored in page:
@@ -231,12 +234,14 @@ class Decider:
             made += step.decisions
             ended += [(*one, stored.position) for one in step.ended]
             released += [(*one, stored.position) for one in step.released]
+            turned.update(step.turned)
             if step.effect != "applied":
                 effects[Position(stored.position)] = step.effect
 
         async def show(connection: Connection) -> None:
             await project(connection, self._fleet.number, made, ended, released)
             await keep_open(connection, self._fleet.number, made, ended)
+            await put_pages(connection, self._fleet.number, node_books(world, turned))
 
         assert self._lease is not None
         await recorded.write(

@@ -68,7 +68,7 @@ from ledger.reducers import (
 )
 from ledger.reducers.objects import Key, Noun, Removal, Upsert
 from ledger.reducers.replacing import replace
-from ledger.reducers.world import NOTHING_DUE, Due, World
+from ledger.reducers.world import NO_NODES, NOTHING_DUE, Due, World
 from ledger.units import Position, Subject
 
 ENGINE_VERSION: Final = 1
@@ -88,7 +88,14 @@ def lapse(world: World) -> World:
     """Fire the first deadline."""
     _require_engine(world)
     deadline = world.deadlines[0]
-    world = replace(retries.begun(world), now=deadline.at, due=NOTHING_DUE, ended=(), released=())
+    world = replace(
+        retries.begun(world),
+        now=deadline.at,
+        due=NOTHING_DUE,
+        ended=(),
+        released=(),
+        turned=NO_NODES,
+    )
     match deadline.kind:
         case "grace":
             world = clusters.grace_over(world, deadline)
@@ -129,6 +136,7 @@ def _happened(world: World, event: Event) -> World:
         last_effect="applied",
         ended=(),
         released=(),
+        turned=NO_NODES,
     )
     return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))
 

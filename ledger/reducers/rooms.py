@@ -160,15 +160,16 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
 
 
 def _judged(world: World, subjects: Iterable[Subject]) -> World:
-    """The World in which it is known which of these nodes declare less than they hold."""
-    found = world.incidents
+    """The World in which it is known that these nodes are others, and which declare too little."""
+    found, turned = world.incidents, world.turned
     for subject in subjects:
+        turned = turned.set(subject, None)
         node = world.objects.fact("node", subject)
         one = Contradiction(subject, "over_committed", subject)
         held = world.book.get(subject, NOTHING_HELD)
         missing = book.short(node, held) if isinstance(node, NodeUpserted) else ()
         found = incidents.found(found, one, missing) if missing else incidents.over(found, one)
-    return world if found is world.incidents else replace(world, incidents=found)
+    return replace(world, incidents=found, turned=turned)
 
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:

@@ -115,6 +115,8 @@ class Room:
     claim: Claim
 
 
+NO_NODES: Final[Map[Subject, None]] = Map()
+
 NO_CLAIM: Final = Claim(0, 0, 0, 0, Map())
 NO_ROOM: Final = Room(Map(), NO_CLAIM)
 
@@ -224,6 +226,8 @@ class World:
     """What the event or deadline just folded put out of force, in order."""
     released: tuple[Released, ...]
     """What it took away, in order."""
+    turned: Map[Subject, None]
+    """Nodes of which it, or a decision because of it, changed the page in the book."""
 
     @property
     def fleet(self) -> FleetName:
@@ -265,6 +269,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         last_effect="no_effect",
         ended=(),
         released=(),
+        turned=NO_NODES,
     )
 
 

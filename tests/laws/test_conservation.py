@@ -17,6 +17,7 @@ from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.conservation import differences
 from ledger.reducers.evolve import follow
 from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
+from ledger.reducers.node_books import NodeBook, node_books
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
 from ledger.units import ClusterName, Incarnation, Subject
@@ -147,6 +148,22 @@ def test_an_incident_is_recorded_once_while_it_lasts_and_never_under_hold(
         assert step.world.incidents.untold == NO_INCIDENTS.untold
         for one in step.world.incidents.told:
             assert one in before or one in found or any(made.deadline for made in step.decisions)
+
+
+@long_histories
+@given(histories)
+def test_what_is_shown_of_nodes_is_kept_up_by_looking_at_those_that_were_touched(
+    history: list[tuple[Fact, int]],
+) -> None:
+    log = History()
+    shown: dict[tuple[str, str], NodeBook] = {}
+    for fact, after in history:
+        step = log.add(fact, after=after)
+        for page in node_books(step.world, step.turned):
+            shown[page.cluster, page.node] = page
+        known = [key.subject for key in step.world.objects.known if key.noun == "node"]
+        for page in node_books(step.world, [*known, *step.world.book]):
+            assert shown.get((page.cluster, page.node), page._replace(declared=None)) == page
 
 
 NODE = Subject("m1/n1")

@@ -9,6 +9,7 @@ from tests.events_for_tests import cluster_line
 
 CHANGEABLE = {
     "leases",
+    "node_books",
     "open_refusals",
     "placements",
     "schema_version",

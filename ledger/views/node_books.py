@@ -1,0 +1,75 @@
+"""What nodes declare and hold, brought up to date in the transaction that records decisions.
+
+A row a node: what it declares, what decisions in force placed there, what pods hold there beyond
+that. ``ledger_api.conservation`` holds these sums against what the decisions record.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import asyncpg
+
+
+class Page(Protocol):
+    """What is shown of a node."""
+
+    @property
+    def cluster(self) -> str:
+        """Where it is."""
+
+    @property
+    def node(self) -> str:
+        """What it is called there."""
+
+    @property
+    def declared(self) -> Mapping[str, int] | None:
+        """What it has, by amount; None where nobody knows it."""
+
+    @property
+    def placed(self) -> Mapping[str, int]:
+        """What decisions in force placed there."""
+
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """What pods hold there beyond that."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to be shown."""
+
+
+async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[Page]) -> None:
+    """Write these pages in the place of what was said of their nodes before."""
+    if not pages:
+        return
+    await connection.execute(
+        "DELETE FROM ledger.node_books b"
+        " USING unnest($2::text[], $3::text[]) AS t(cluster, node)"
+        " WHERE b.fleet = $1 AND b.cluster = t.cluster AND b.node = t.node",
+        fleet,
+        [page.cluster for page in pages],
+        [page.node for page in pages],
+    )
+    await connection.copy_records_to_table(
+        "node_books",
+        schema_name="ledger",
+        columns=("fleet", "cluster", "node", "declared", "placed", "seen"),
+        records=[
+            (
+                fleet,
+                page.cluster,
+                page.node,
+                None if page.declared is None else _json(page.declared),
+                _json(page.placed),
+                _json(page.seen),
+            )
+            for page in pages
+            if not page.is_empty
+        ],
+    )
+
+
+def _json(amounts: Mapping[str, int]) -> str:
+    # Sums may be larger than any one amount, and than what faster writers take.
+    return json.dumps(amounts, sort_keys=True)
