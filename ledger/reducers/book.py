@@ -167,7 +167,7 @@ def grew(before: Offer | None, after: Offer | None) -> bool:
         or after.memory > before.memory
         or after.storage > before.storage
         or _more(before.pods, after.pods)
-        or _any_more(_pieces(before), _pieces(after))
+        or _more_pieces(before, after)
         or _any_more(before.volumes, after.volumes)
         or _any_more(before.numa_memory, after.numa_memory)
     )
@@ -216,6 +216,13 @@ def _less_bytes(
     return tuple((name, Bytes(amount - held.get(name, 0))) for name, amount in declared)
 
 
+def _more_pieces(before: Offer, after: Offer) -> bool:
+    was = (before.cores, before.whole, before.share_base)
+    if was == (after.cores, after.whole, after.share_base):
+        return False
+    return _any_more(_pieces(before), _pieces(after))
+
+
 def _pieces(offer: Offer) -> Amounts:
     """Of each core that counts; where none is told, of as many whole ones."""
     if offer.cores:
@@ -229,5 +236,7 @@ def _more(before: int | None, after: int | None) -> bool:
 
 
 def _any_more(before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]) -> bool:
+    if before == after:
+        return False
     was = dict(before)
     return any(amount > was.get(name, 0) for name, amount in after)
