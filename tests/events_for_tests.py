@@ -41,3 +41,18 @@ def workload_line(
         },
     }
     return json.dumps(event).encode()
+
+
+def policy_line(number: int, *, fleet: str = "test", **settings: object) -> bytes:
+    """A policy as a line."""
+    event = {
+        "specversion": "1.0",
+        "id": f"policy-{number}",
+        "source": "/tests",
+        "type": "ledger.policy.policy.changed.v1",
+        "subject": fleet,
+        "time": f"2026-01-05T10:{number // 60 % 60:02d}:{number % 60:02d}Z",
+        "fleet": fleet,
+        "data": settings,
+    }
+    return json.dumps(event).encode()

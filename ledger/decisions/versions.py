@@ -2,7 +2,7 @@
 
 A policy names the versions that a fleet runs. An old one stays here for as long as a log may hold
 its decisions, so that they can be made again; a change that alters one byte of one of them is a
-new version beside it.
+new version beside it (``ledger.decisions.registry``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ from ledger.core.placement.place import place
 from ledger.core.placement.question import Request
 from ledger.core.placement.reasons import Outcome, Reason, outcomes, passed_by
 from ledger.core.spot.target import Strictness, Target, Workload, target
-from ledger.errors import AlgorithmMissing
+from ledger.decisions.registry import Versions
 from ledger.units import ClusterName, Replicas, Weight
 
 
@@ -133,26 +133,17 @@ class SpotRules:
 
 def placement(version: int) -> PlacementRules:
     """How instances are placed; ``AlgorithmMissing`` if this program has no such version."""
-    try:
-        return _PLACEMENT[version]
-    except KeyError:
-        raise AlgorithmMissing("placement", version) from None
+    return PLACEMENT.of(version)
 
 
 def spot(version: int) -> SpotRules:
     """How targets are set; ``AlgorithmMissing`` if this program has no such version."""
-    try:
-        return _SPOT[version]
-    except KeyError:
-        raise AlgorithmMissing("spot", version) from None
+    return SPOT.of(version)
 
 
 def division(version: int) -> DivisionRules:
     """How replicas are divided; ``AlgorithmMissing`` if this program has no such version."""
-    try:
-        return _DIVISION[version]
-    except KeyError:
-        raise AlgorithmMissing("division", version) from None
+    return DIVISION.of(version)
 
 
 class Expansion(Protocol):
@@ -176,10 +167,7 @@ class DiskRules:
 
 def disk(version: int) -> DiskRules:
     """How disks are found; ``AlgorithmMissing`` if this program has no such version."""
-    try:
-        return _DISK[version]
-    except KeyError:
-        raise AlgorithmMissing("disk", version) from None
+    return DISK.of(version)
 
 
 def _static_1(
@@ -206,30 +194,37 @@ def _select_by_region_1(
     return select_by_region(regions, spread=spread, clusters=clusters)
 
 
-_DIVISION: Final[Mapping[int, DivisionRules]] = {
-    1: DivisionRules(
-        static=_static_1,
-        webster=_webster_1,
-        by_room=dynamic.divide,
-        duplicated=duplicate,
-        select=_select_1,
-        select_by_region=_select_by_region_1,
-    )
-}
+DIVISION: Final = Versions(
+    "division",
+    {
+        1: DivisionRules(
+            static=_static_1,
+            webster=_webster_1,
+            by_room=dynamic.divide,
+            duplicated=duplicate,
+            select=_select_1,
+            select_by_region=_select_by_region_1,
+        )
+    },
+)
 
-_PLACEMENT: Final[Mapping[int, PlacementRules]] = {
-    1: PlacementRules(
-        place=place,
-        outcomes=outcomes,
-        passed_by=passed_by,
-        cpu_plans=cpu_plans,
-        volume_capacity=volume_capacity,
-        reallocate=reallocate,
-        reallocate_volumes=reallocate_volumes,
-    )
-}
+PLACEMENT: Final = Versions(
+    "placement",
+    {
+        1: PlacementRules(
+            place=place,
+            outcomes=outcomes,
+            passed_by=passed_by,
+            cpu_plans=cpu_plans,
+            volume_capacity=volume_capacity,
+            reallocate=reallocate,
+            reallocate_volumes=reallocate_volumes,
+        )
+    },
+)
 
-_SPOT: Final[Mapping[int, SpotRules]] = {1: SpotRules(target=target)}
-_DISK: Final[Mapping[int, DiskRules]] = {
-    1: DiskRules(place=scheduling.place, expansion=space.expansion)
-}
+SPOT: Final = Versions("spot", {1: SpotRules(target=target)})
+DISK: Final = Versions(
+    "disk",
+    {1: DiskRules(place=scheduling.place, expansion=space.expansion)},
+)

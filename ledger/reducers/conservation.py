@@ -1,8 +1,8 @@
 """Whether the book adds up: every sum that a World carries, made again from nothing.
 
 A World keeps sums so that an event costs what it touches: what is held on a node, what nodes of a
-cluster have free, what is promised of a cluster, who sits where. Here they are worked out from what
-they are sums of - instances in force, pods that are seen, divisions, what nodes declare - by looking
+cluster have free, what is promised of a cluster, what is scheduled on a disk, who sits where. Here they are worked out from what
+they are sums of - instances and replicas in force, pods that are seen, divisions, what nodes declare - by looking
 at all of it, and whatever is not equal is named. Over-commitment is no difference: it is one if it
 is not known, or known and not so.
 
@@ -53,6 +53,8 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("offered", _offers_as_kept(world), _offers(world, held)),
         ("claimed", _claims_as_kept(world), _claims(world)),
         ("contradicts", _contradictions_as_kept(world), _contradictions(world, held, seats, crews)),
+        ("scheduled", _scheduled_as_kept(world), _scheduled(world)),
+        ("replicas", _replicas_as_kept(world), _replicas(world)),
     )
     return tuple(sorted(one for pair in pairs for one in _unequal(*pair)))
 
@@ -199,4 +201,36 @@ def _contradictions_as_kept(world: World) -> Sums:
         (one.subject, f"{one.what} {one.node}"): 1
         for one in (*kept.told, *kept.untold)
         if one.what in LASTING
+    }
+
+
+def _scheduled(world: World) -> Sums:
+    sums: Counter[tuple[str, str]] = Counter()
+    for copies in world.disks.volumes.values():
+        for replica in copies.replicas:
+            sums[replica.at.host, replica.at.disk] += copies.size
+    return sums
+
+
+def _scheduled_as_kept(world: World) -> Sums:
+    return {
+        (host.name, disk.name): disk.scheduled
+        for host in world.disks.hosts.values()
+        for disk in host.disks
+    }
+
+
+def _replicas(world: World) -> Sums:
+    return Counter(
+        (replica.at.host, f"{volume} on {replica.at.disk}")
+        for volume, copies in world.disks.volumes.items()
+        for replica in copies.replicas
+    )
+
+
+def _replicas_as_kept(world: World) -> Sums:
+    return {
+        (at.host, f"{volume} on {at.disk}"): count
+        for at, volumes in world.disks.on.items()
+        for volume, count in volumes.items()
     }

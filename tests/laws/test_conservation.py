@@ -18,14 +18,16 @@ from ledger.reducers.conservation import differences
 from ledger.reducers.evolve import follow
 from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
 from ledger.reducers.node_books import NodeBook, node_books
+from ledger.reducers.replicas import NO_DISKS
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
-from ledger.units import ClusterName, Incarnation, Subject
+from ledger.units import Bytes, ClusterName, Incarnation, NodeName, Subject
 from tests.histories import (
     SECOND,
     History,
     cluster_up,
     deployed,
+    disk_up,
     each_takes,
     genesis,
     listed,
@@ -33,9 +35,10 @@ from tests.histories import (
     pod_gone,
     pod_seen,
     replicaset_up,
+    volume_up,
     workload_up,
 )
-from tests.laws import test_deployments
+from tests.laws import test_deployments, test_disk_placements
 from tests.laws.test_deployments import BEGINNING, clusters, long_histories, nodes, requests, uids
 
 pod_names = st.sampled_from(["a-1-x", "a-1-y", "a-2-x", "b-0", "p"])
@@ -112,6 +115,15 @@ def test_everything_adds_up_after_every_event(history: list[tuple[Fact, int]]) -
         assert differences(log.world) == ()
 
 
+@test_disk_placements.long_histories
+@given(test_disk_placements.histories)
+def test_everything_adds_up_on_disks(history: list[test_disk_placements.Happening]) -> None:
+    log = History()
+    for fact, after in history:
+        log.add(fact, after=after)
+        assert differences(log.world) == ()
+
+
 @long_histories
 @given(histories)
 def test_what_was_recorded_folds_to_the_world_that_recorded_it(
@@ -170,7 +182,7 @@ NODE = Subject("m1/n1")
 
 
 def fleet() -> World:
-    """Two instances with a pod each, another pod, a division's claim, an over-committed node."""
+    """Two instances and a pod too many, a foreign pod, a claim, an over-committed node, a replica."""
     log = History()
     log.add_all(
         cluster_up("m1"),
@@ -191,6 +203,8 @@ def fleet() -> World:
         workload_up("ns/b", 3, cluster="m1", deploy=deployed(), request=each_takes(memory=50)),
         node_up("m1", "n2", memory=1),
         pod_seen("m1", "ns", "q", node="n2", request=each_takes(memory=2)),
+        disk_up("m1", "n1", "d"),
+        volume_up("v", 1, size=5),
     )
     return log.world
 
@@ -255,6 +269,16 @@ def claim(world: World) -> World:
     return room(world, claim=before._replace(memory=before.memory + 1))
 
 
+def disk(world: World) -> World:
+    host = world.disks.hosts[NodeName("m1/n1")]
+    wrong = replace(host, disks=tuple(one._replace(scheduled=Bytes(0)) for one in host.disks))
+    return replace(world, disks=replace(world.disks, hosts=world.disks.hosts.set(host.name, wrong)))
+
+
+def replica(world: World) -> World:
+    return replace(world, disks=replace(world.disks, on=NO_DISKS.on))
+
+
 def unknown(world: World) -> World:
     return replace(world, incidents=NO_INCIDENTS)
 
@@ -277,6 +301,8 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a node that never was": (ghost, [("m9/n9", "held: pods")]),
     "an offer": (offer, [("m1", "offered"), ("m1", "offered")]),
     "a claim": (claim, [("m1", "claimed: memory")]),
+    "a disk": (disk, [("m1/n1", "scheduled: d")]),
+    "a replica": (replica, [("m1/n1", "replicas: v on d")]),
     "what is not known": (
         unknown,
         [
