@@ -585,6 +585,22 @@ CREATE TABLE ledger.events_default (
 
 ALTER TABLE ledger.events_default OWNER TO ledger_owner;
 
+CREATE TABLE ledger.fair_shares (
+    fleet integer NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    resource text NOT NULL,
+    number bigint NOT NULL,
+    weight numeric NOT NULL,
+    requested numeric NOT NULL,
+    deserved numeric NOT NULL,
+    deserved_exact text NOT NULL,
+    allocated numeric NOT NULL,
+    weighted_share text NOT NULL
+);
+
+ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
+
 CREATE SEQUENCE ledger.fleet_numbers
     AS integer
     START WITH 1
@@ -890,6 +906,24 @@ CREATE TABLE ledger.standbys (
 
 ALTER TABLE ledger.standbys OWNER TO ledger_owner;
 
+CREATE TABLE ledger.task_moves (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    task bigint NOT NULL,
+    kind text NOT NULL,
+    round bigint NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    job text NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    share text,
+    reason text NOT NULL,
+    CONSTRAINT task_moves_kind_check CHECK ((kind = ANY (ARRAY['allocation'::text, 'eviction'::text])))
+);
+
+ALTER TABLE ledger.task_moves OWNER TO ledger_owner;
+
 CREATE TABLE ledger.tile_hashes (
     fleet integer NOT NULL,
     tree text NOT NULL,
@@ -901,6 +935,52 @@ CREATE TABLE ledger.tile_hashes (
 );
 
 ALTER TABLE ledger.tile_hashes OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.allocations AS
+ SELECT f.name AS fleet,
+    t.number,
+    d."position",
+    t.round,
+    t.queue,
+    t.namespace,
+    t.job,
+    t.task,
+    t.cluster,
+    t.node,
+    t.share,
+    t.reason
+   FROM ((ledger.task_moves t
+     JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
+     JOIN ledger.fleets f ON ((f.number = t.fleet)))
+  WHERE (t.kind = 'allocation'::text);
+
+ALTER VIEW ledger_api.allocations OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.allocations IS 'A task that a round placed a row: where, and by which share it was its turn.';
+
+COMMENT ON COLUMN ledger_api.allocations.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.allocations.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.allocations."position" IS 'Position of the event at which the round closed.';
+
+COMMENT ON COLUMN ledger_api.allocations.round IS 'Which round of the fleet it was, from 1 on.';
+
+COMMENT ON COLUMN ledger_api.allocations.queue IS 'The queue that the job was in.';
+
+COMMENT ON COLUMN ledger_api.allocations.namespace IS 'Namespace of the job.';
+
+COMMENT ON COLUMN ledger_api.allocations.job IS 'Name of the job.';
+
+COMMENT ON COLUMN ledger_api.allocations.task IS 'Index of the task.';
+
+COMMENT ON COLUMN ledger_api.allocations.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.allocations.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.allocations.share IS 'Weighted share of the namespace in its queue before the turn, as num/den; null where there was no turn.';
+
+COMMENT ON COLUMN ledger_api.allocations.reason IS 'By which step of the round: allocate, preempt, reclaim or backfill.';
 
 CREATE VIEW ledger_api.bindings AS
  SELECT f.name AS fleet,
@@ -1480,6 +1560,93 @@ COMMENT ON COLUMN ledger_api.events.payload IS 'The stored bytes.';
 
 COMMENT ON COLUMN ledger_api.events.leaf IS 'Leaf hash in the event tree, in hex.';
 
+CREATE VIEW ledger_api.evictions AS
+ SELECT f.name AS fleet,
+    t.number,
+    d."position",
+    t.round,
+    t.queue,
+    t.namespace,
+    t.job,
+    t.task,
+    t.cluster,
+    t.node,
+    t.share,
+    t.reason
+   FROM ((ledger.task_moves t
+     JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
+     JOIN ledger.fleets f ON ((f.number = t.fleet)))
+  WHERE (t.kind = 'eviction'::text);
+
+ALTER VIEW ledger_api.evictions OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.evictions IS 'A task that a round evicted a row: from where, and for whom.';
+
+COMMENT ON COLUMN ledger_api.evictions.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.evictions.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.evictions."position" IS 'Position of the event at which the round closed.';
+
+COMMENT ON COLUMN ledger_api.evictions.round IS 'Which round of the fleet it was, from 1 on.';
+
+COMMENT ON COLUMN ledger_api.evictions.queue IS 'The queue that the job was in.';
+
+COMMENT ON COLUMN ledger_api.evictions.namespace IS 'Namespace of the job.';
+
+COMMENT ON COLUMN ledger_api.evictions.job IS 'Name of the job.';
+
+COMMENT ON COLUMN ledger_api.evictions.task IS 'Index of the task.';
+
+COMMENT ON COLUMN ledger_api.evictions.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.evictions.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.evictions.share IS 'Null: nobody has a turn at being evicted.';
+
+COMMENT ON COLUMN ledger_api.evictions.reason IS 'For another job of its queue (preempt) or for another queue (reclaim).';
+
+CREATE VIEW ledger_api.fair_shares AS
+ SELECT f.name AS fleet,
+    s.queue,
+    s.namespace,
+    s.resource,
+    s.number,
+    s.weight,
+    s.requested,
+    s.deserved,
+    s.deserved_exact,
+    s.allocated,
+    s.weighted_share
+   FROM (ledger.fair_shares s
+     JOIN ledger.fleets f ON ((f.number = s.fleet)));
+
+ALTER VIEW ledger_api.fair_shares OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.fair_shares IS 'A namespace in a queue and a resource a row, as of the last round that placed or evicted anything.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.queue IS 'The queue.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.namespace IS 'The namespace.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.resource IS 'The resource that is counted: cpu in milli-cores, memory and storage in bytes.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.number IS 'The decision that said so last: the first of its round.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.weight IS 'What the namespace weighs.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.requested IS 'What its jobs in the queue hold and wait for.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.deserved IS 'Its part of what the queue deserves, in whole units, rounded down.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.deserved_exact IS 'The same exactly, as num/den.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in the queue.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, divided by its weight, as num/den.';
+
 CREATE VIEW ledger_api.fleets AS
  SELECT f.name AS fleet,
     f.clock,
@@ -2058,6 +2225,9 @@ ALTER TABLE ONLY ledger.events_000001
 ALTER TABLE ONLY ledger.events_default
     ADD CONSTRAINT events_default_pkey PRIMARY KEY (fleet, "position");
 
+ALTER TABLE ONLY ledger.fair_shares
+    ADD CONSTRAINT fair_shares_pkey PRIMARY KEY (fleet, queue, namespace, resource);
+
 ALTER TABLE ONLY ledger.fleets
     ADD CONSTRAINT fleets_name_key UNIQUE (name);
 
@@ -2130,6 +2300,9 @@ ALTER TABLE ONLY ledger.source_bindings
 ALTER TABLE ONLY ledger.standbys
     ADD CONSTRAINT standbys_pkey PRIMARY KEY (fleet, duty, holder);
 
+ALTER TABLE ONLY ledger.task_moves
+    ADD CONSTRAINT task_moves_pkey PRIMARY KEY (fleet, number, task);
+
 ALTER TABLE ONLY ledger.tile_hashes
     ADD CONSTRAINT tile_hashes_pkey PRIMARY KEY (fleet, tree, level, number);
 
@@ -2162,6 +2335,10 @@ CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, 
 CREATE INDEX placements_by_cluster ON ledger.placements USING btree (fleet, cluster, node);
 
 CREATE INDEX quarantine_by_address ON ledger.quarantine USING btree (address, "position");
+
+CREATE INDEX task_moves_by_job ON ledger.task_moves USING btree (fleet, namespace, job, number);
+
+CREATE INDEX task_moves_by_node ON ledger.task_moves USING btree (fleet, cluster, node, number);
 
 ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_0_pkey;
 
@@ -2239,6 +2416,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.quarantine_outcome
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.receipts FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.task_moves FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.tile_hashes FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.admission_answers FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -2314,6 +2493,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.quarantine FOR EACH STATE
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.quarantine_outcomes FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.receipts FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.task_moves FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.tile_hashes FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -2581,6 +2762,12 @@ GRANT SELECT,INSERT ON TABLE ledger.events_default TO ledger_decider;
 GRANT SELECT ON TABLE ledger.events_default TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.events_default TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.fair_shares TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_signer;
+
 GRANT USAGE ON SEQUENCE ledger.fleet_numbers TO ledger_writer;
 
 GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
@@ -2709,11 +2896,24 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.standbys TO ledger_decider;
 GRANT SELECT ON TABLE ledger.standbys TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.standbys TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.task_moves TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.task_moves TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.task_moves TO ledger_decider;
+GRANT SELECT ON TABLE ledger.task_moves TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.task_moves TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.tile_hashes TO ledger_decider;
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.tile_hashes TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.allocations TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.bindings TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.bindings TO ledger_maintainer;
@@ -2777,6 +2977,20 @@ GRANT SELECT ON TABLE ledger_api.events TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.events TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.events TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.events TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.evictions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.fleets TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.fleets TO ledger_maintainer;

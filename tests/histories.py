@@ -4,7 +4,7 @@ Every fact has the defaults that the border fills in, so that a test names only 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ledger.decisions.step import Step, advance
@@ -237,19 +237,98 @@ def replica_recovered(name: str) -> disk.ReplicaRecovered:
 
 
 def queue_up(
-    name: str, *, uid: str | None = None, revision: int | None = None
+    name: str,
+    *,
+    uid: str | None = None,
+    revision: int | None = None,
+    weight: int = 1,
+    capability: Mapping[str, int] | None = None,
+    guarantee: Mapping[str, int] | None = None,
+    is_open: bool = True,
+    reclaimable: bool = True,
+    priority: int = 0,
 ) -> quota.QueueUpserted:
     return quota.QueueUpserted(
         name=name,
         uid=Uid(uid or name),
         revision=revision,
-        weight=Weight(1),
-        capability=(),
-        guarantee=(),
-        open=True,
-        reclaimable=True,
-        priority=0,
+        weight=Weight(weight),
+        capability=tuple(sorted((capability or {}).items())),
+        guarantee=tuple(sorted((guarantee or {}).items())),
+        open=is_open,
+        reclaimable=reclaimable,
+        priority=priority,
     )
+
+
+def queue_gone(
+    name: str, *, uid: str | None = None, revision: int | None = None
+) -> quota.QueueRemoved:
+    return quota.QueueRemoved(name, None if uid is None else Uid(uid), revision)
+
+
+def quota_up(key: str, *, weight: int | None = None, uid: str | None = None) -> quota.QuotaUpserted:
+    """A quota that says what its namespace weighs."""
+    namespace, name = key.split("/")
+    return quota.QuotaUpserted(
+        namespace=namespace,
+        name=name,
+        uid=Uid(uid or key),
+        revision=None,
+        hard=(),
+        weight=None if weight is None else Weight(weight),
+        invalid_weight=None,
+    )
+
+
+def quota_gone(key: str) -> quota.QuotaRemoved:
+    namespace, name = key.split("/")
+    return quota.QuotaRemoved(namespace, name, None, None)
+
+
+def job_up(
+    key: str,
+    tasks: int,
+    queue: str | None,
+    *,
+    cpu: int = 1000,
+    memory: int = 0,
+    storage: int = 0,
+    gang: int = 1,
+    priority: int = 0,
+    preemptable: bool = True,
+    uid: str | None = None,
+    revision: int | None = None,
+    division: workload.DivisionSpec | None = None,
+    cluster_name: str | None = None,
+    selector: Mapping[str, str] | None = None,
+) -> workload.WorkloadUpserted:
+    """A job with tasks alike; it may say where they go."""
+    deploy = None
+    if selector:
+        deploy = workload.DeploySpec("AUTO", 0, 0, None, -1, tuple(sorted(selector.items())))
+    return replace(
+        workload_up(
+            key,
+            tasks,
+            division,
+            uid=uid,
+            revision=revision,
+            kind="Job",
+            queue=queue,
+            priority=priority,
+            request=each_takes(cpu=cpu, memory=memory, storage=storage),
+            deploy=deploy,
+        ),
+        cluster=None if cluster_name is None else ClusterName(cluster_name),
+        gang_min=gang,
+        preemptable=preemptable,
+    )
+
+
+def finished(key: str, task: int | None = None, *, uid: str | None = None) -> workload.JobFinished:
+    namespace, name = key.split("/")
+    return workload.JobFinished(namespace, name, None if uid is None else Uid(uid), task)
 
 
 def pod_seen(

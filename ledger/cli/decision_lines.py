@@ -1,16 +1,18 @@
 """A decision in one line, for people who watch."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rich.markup import escape
 
+from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision, Outcome
 from ledger.facts.deployment import Deployment, NodeChange
 from ledger.facts.disk_placement import DiskPlacement, InForce
 from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
 
@@ -55,12 +57,29 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas
             )
             return f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {there}"
+        case Allocation():
+            places = _places((placed.cluster, placed.node) for placed in outcome.tasks)
+            waiting = f", [yellow]{outcome.waiting}[/yellow] wait" if outcome.waiting else ""
+            return (
+                f"[bold]{len(outcome.tasks)}[/bold] of {escape(outcome.queue)} → {places}{waiting}"
+            )
+        case Eviction():
+            places = _places((evicted.cluster, evicted.node) for evicted in outcome.tasks)
+            takers = ", ".join(sorted({evicted.taker for evicted in outcome.tasks}))
+            count = len(outcome.tasks)
+            return f"[magenta]{count}[/magenta] evicted from {places} for {escape(takers)}"
         case Refusal():
             return f"[red]{escape(outcome.reason)}[/red] (waits for {escape(outcome.waits_for)})"
 
 
 def _disk(one: InForce) -> str:
     return "/".join(filter(None, (one.cluster, one.node, one.disk)))
+
+
+def _places(tasks: Iterable[tuple[str, str]]) -> str:
+    """How many tasks on which nodes, by name."""
+    counts = Counter(f"{cluster}/{node}" for cluster, node in tasks)
+    return "  ".join(f"{escape(node)} {counts[node]}" for node in sorted(counts))
 
 
 def _change(before: int, now: int) -> str:

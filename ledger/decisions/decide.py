@@ -16,6 +16,10 @@ What is given up before the decision that says so is taken out of a World that o
 asking. The World that comes out is always the one that folding the decisions makes, so it cannot
 differ from the one that a reader of history arrives at.
 
+A round of jobs is no question about a subject: it closes (``ledger.reducers.rounds``) and answers
+with many decisions at once. If it evicted, deployments that were refused get one closing pass over what
+its evictions freed and it left.
+
 When everything has been decided, whatever still contradicts the book is recorded
 (``ledger.decisions.incident``).
 
@@ -26,13 +30,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import capacity_class, deployment, disk_placement, division, incident
+from ledger.decisions import (
+    capacity_class,
+    deployment,
+    disk_placement,
+    division,
+    incident,
+    rounds,
+    unknown_queue,
+)
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
 from ledger.reducers.evolve import evolve
+from ledger.reducers.rounds import is_closing
 from ledger.reducers.world import Causes, Question, World
 from ledger.units import DecisionNumber, Position
 
@@ -55,6 +68,16 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """How questions are answered that are only decided together."""
+
+    closes: Callable[[World], bool]
+    answer: Callable[[World], Sequence[Answered]]
+    unblocks: Kind
+    """Whose refusals get a closing pass over room that was freed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """The decisions in the order of their numbers, and the World with all of them folded."""
 
@@ -68,16 +91,45 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
         return Decided(world, ())
     made: list[Decision] = []
     for rule in _RULES:
-        if not (world.due or world.retries.marked):
-            continue
-        asking = _Asking(rule, event.position, deadline, world, world, [], {})
-        asking.all()
-        made += asking.made
-        world = asking.folded()
+        match rule:
+            case Rule():
+                if not (world.due or world.retries.marked):
+                    continue
+                asking = _Asking(rule, event.position, deadline, world, world, [], {})
+                asking.all()
+                made += asking.made
+                world = asking.folded()
+            case Together():
+                if not rule.closes(world):
+                    continue
+                decided = _together(rule, world, event.position, deadline)
+                made += decided.decisions
+                world = decided.world
     for found in incident.untold(world):
         decision = _decision(world, found, event.position, deadline)
         world = evolve(world, decision)
         made.append(decision)
+    return Decided(world, tuple(made))
+
+
+def _together(
+    together: Together, world: World, position: Position, deadline: Deadline | None
+) -> Decided:
+    """Decide what is only decided together, and once more whom its evictions unblocked."""
+    before = world
+    made: list[Decision] = []
+    for answered in together.answer(world):
+        decision = _decision(world, answered, position, deadline)
+        world = evolve(world, decision)
+        made.append(decision)
+    if any(decision.kind == "eviction" for decision in made):
+        for rule in _RULES:
+            if isinstance(rule, Rule) and rule.kind == together.unblocks:
+                asked = dict.fromkeys(world.retries.marked, before.decisions)
+                closing = _Asking(rule, position, deadline, world, world, [], asked)
+                closing.closing()
+                made += closing.made
+                world = closing.folded()
     return Decided(world, tuple(made))
 
 
@@ -109,6 +161,10 @@ class _Asking:
                 served |= self._ask(question, due[question])
         while served:
             served = self._retry(frozenset())
+
+    def closing(self) -> None:
+        """Ask once those for whom something grew since those in ``asked`` were asked."""
+        self._retry(frozenset())
 
     def folded(self) -> World:
         """The World after what was decided, and nothing else."""
@@ -202,10 +258,12 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
     return world.latest.get(answered.subject)
 
 
-_RULES: Final[tuple[Rule, ...]] = (
+_RULES: Final[tuple[Rule | Together, ...]] = (
     Rule("division", division.answer),
     Rule("capacity_class", capacity_class.answer),
     Rule("deployment", deployment.answer, deployment.give_up),
+    Rule("allocation", unknown_queue.answer),
+    Together(is_closing, rounds.answer, unblocks="deployment"),
     Rule("disk_placement", disk_placement.answer, disk_placement.give_up),
 )
 """In the order in which they are asked: by what one makes possible for the next."""

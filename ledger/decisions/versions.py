@@ -7,6 +7,7 @@ new version beside it (``ledger.decisions.registry``).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Protocol
 
 from ledger.core.capacity.cpu import CpuNode, CpuPlan, CpuRequest, cpu_plans
@@ -33,6 +34,11 @@ from ledger.core.division.regions import Bounds, Region, TooFew
 from ledger.core.division.selection import Candidate, Selection, select, select_by_region
 from ledger.core.division.shortage import Shortage
 from ledger.core.division.webster import Apportionment, apportion
+from ledger.core.fairshare.deserved import Claim, Fill, fill
+from ledger.core.fairshare.eviction import Evictions, preempt, reclaim
+from ledger.core.fairshare.room import Node, PoolName, Room
+from ledger.core.fairshare.round import Round, RoundQuestion, allocate
+from ledger.core.fairshare.stage import Scene
 from ledger.core.lot import Lot
 from ledger.core.placement.answer import Placement
 from ledger.core.placement.answer import Shortage as NoPlace
@@ -141,6 +147,23 @@ def spot(version: int) -> SpotRules:
     return SPOT.of(version)
 
 
+@dataclass(frozen=True, slots=True)
+class FairshareRules:
+    """One version of how jobs share: a function for each step of a round, and how parts are told."""
+
+    allocate: Callable[[RoundQuestion], Round]
+    preempt: Callable[[Scene], Evictions]
+    reclaim: Callable[[Scene], Evictions]
+    room: Callable[[Sequence[Node], Sequence[PoolName], int], Room]
+    """For tasks that ask for nothing but a slot."""
+    fill: Callable[[Fraction, Sequence[Claim]], Fill]
+
+
+def fairshare(version: int) -> FairshareRules:
+    """How jobs share; ``AlgorithmMissing`` if this program has no such version."""
+    return FAIRSHARE.of(version)
+
+
 def division(version: int) -> DivisionRules:
     """How replicas are divided; ``AlgorithmMissing`` if this program has no such version."""
     return DIVISION.of(version)
@@ -227,4 +250,18 @@ SPOT: Final = Versions("spot", {1: SpotRules(target=target)})
 DISK: Final = Versions(
     "disk",
     {1: DiskRules(place=scheduling.place, expansion=space.expansion)},
+)
+
+
+def _slots_1(nodes: Sequence[Node], pools: Sequence[PoolName], most_tasks: int) -> Room:
+    return Room(nodes, (), most_tasks=most_tasks, pools=pools)
+
+
+FAIRSHARE: Final = Versions(
+    "fairshare",
+    {
+        1: FairshareRules(
+            allocate=allocate, preempt=preempt, reclaim=reclaim, room=_slots_1, fill=fill
+        )
+    },
 )

@@ -14,12 +14,23 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ledger.facts import capacity_class, deployment, disk_placement, division, incident, refusal
+from ledger.facts import (
+    allocation,
+    capacity_class,
+    deployment,
+    disk_placement,
+    division,
+    eviction,
+    incident,
+    refusal,
+)
+from ledger.facts.allocation import Allocation
 from ledger.facts.canonical import Plain, canonical
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
@@ -38,7 +49,16 @@ class LotUse:
     draws: tuple[str, ...]
 
 
-Outcome = Division | CapacityClass | Deployment | DiskPlacement | Incident | Refusal
+Outcome = (
+    Division
+    | CapacityClass
+    | Deployment
+    | Allocation
+    | Eviction
+    | DiskPlacement
+    | Incident
+    | Refusal
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +143,10 @@ def result(outcome: Outcome) -> Plain:
             return incident.result(outcome)
         case DiskPlacement():
             return disk_placement.result(outcome)
+        case Allocation():
+            return allocation.result(outcome)
+        case Eviction():
+            return eviction.result(outcome)
         case Refusal():
             return refusal.result(outcome)
 
@@ -140,6 +164,10 @@ def reasons(outcome: Outcome) -> Plain:
             return incident.reasons(outcome)
         case DiskPlacement():
             return disk_placement.reasons(outcome)
+        case Allocation():
+            return allocation.reasons(outcome)
+        case Eviction():
+            return eviction.reasons(outcome)
         case Refusal():
             return refusal.reasons(outcome)
 
@@ -184,6 +212,10 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
             return incident.read(answer, why)
         case "disk_placement":
             return disk_placement.read(answer, why)
+        case "allocation":
+            return allocation.read(answer, why)
+        case "eviction":
+            return eviction.read(answer, why)
         case "refusal":
             return refusal.read(answer, why)
         case unknown:

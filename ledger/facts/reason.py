@@ -42,21 +42,24 @@ Cause = Literal[
     "waited",
     "evicting",
     "gone",
+    "queue",
+    "round",
     "policy",
     "room",
     "target",
 ]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
 decided again (``fresh``: from nothing); its share of a division changed, some of what it has was lost
-or is about to be, broke, was waited for in vain or has to leave, it is gone; or it had been refused, and
-since then the policy changed, there is more room, or the part of it that belongs on on-demand nodes is
-another."""
+or is about to be, broke, was waited for in vain or has to leave, it is gone; its queue is not there, or a
+round of jobs closed; or it had been refused, and since then the policy changed, there is more room, or
+the part of it that belongs on on-demand nodes is another."""
 
 RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})
 """The causes for which a refused subject is asked again without being touched itself."""
 
-DeadlineKind = Literal["grace", "node_grace", "replenish"]
-"""A cluster, or a node, has been not ready for too long; a broken replica was waited for long enough."""
+DeadlineKind = Literal["grace", "node_grace", "replenish", "round"]
+"""A cluster, or a node, has been not ready for too long; a broken replica was waited for long enough;
+a round of jobs closes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -19,11 +19,21 @@ from ledger.facts.cluster import (
     ClusterRemoved,
     ClusterUpserted,
     InventoryListed,
+    Labels,
     NodeRemoved,
     NodeUpserted,
 )
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, deployments, incidents, objects, pods, retries, volumes
+from ledger.reducers import (
+    deadlines,
+    deployments,
+    incidents,
+    objects,
+    pods,
+    retries,
+    rounds,
+    volumes,
+)
 from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.candidates import touched
 from ledger.reducers.incidents import Contradiction
@@ -163,6 +173,12 @@ def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster
         queue = queue if was is None else deadlines.take_back(queue, was)
         queue = queue if is_ is None else deadlines.put(queue, is_)
     clusters = world.clusters
+    if world.rooms.of(name).offers:
+        was_ready, is_ready = _labels_if_ready(before), _labels_if_ready(after)
+        if was_ready is None or is_ready is None:
+            world = world if was_ready == is_ready else rounds.changed(world)
+        else:
+            world = rounds.relabelled_cluster(world, name, was_ready, is_ready)
     return replace(
         world,
         clusters=clusters.delete(name) if after is None else clusters.set(name, after),
@@ -197,6 +213,11 @@ def _kept_base(world: World, subject: Subject, fact: NodeUpserted) -> NodeUpsert
     ):
         return fact
     return replace(fact, share_base=before.share_base)
+
+
+def _labels_if_ready(cluster: Cluster | None) -> Labels | None:
+    """What a round sees of a cluster: one that is not ready is not there."""
+    return cluster.labels if cluster is not None and cluster.ready else None
 
 
 def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]) -> World:

@@ -19,14 +19,14 @@ When the life of a workload is over, what it holds stays until a decision gives 
 by the event itself where nothing is held that a decision would be about.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from immutables import Map
 
 from ledger.facts.deployment import Waiting
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import deadlines, retries
+from ledger.reducers import deadlines, jobs, retries
 from ledger.reducers.annotations import readable
 from ledger.reducers.candidates import wish
 from ledger.reducers.instances import (
@@ -158,8 +158,9 @@ def life_over(world: World, workload: Subject) -> World:
     return world
 
 
-def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
+def nodes_lost(world: World, nodes: Sequence[Subject]) -> World:
     """Whatever is on these nodes is lost."""
+    world = jobs.nodes_lost(world, nodes)
     for node in nodes:
         seated = world.deployments.on.get(node)
         for subject in sorted(seated or ()):
@@ -244,8 +245,10 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
         counts: dict[Subject, Released] = {}
         for one in gone:
             node = node_of(before.cluster, one.node)
-            count = counts[node].instances if node in counts else 0
-            counts[node] = Released(subject, before.number, before.cluster, one.node, count + 1)
+            count = counts[node].places if node in counts else 0
+            counts[node] = Released(
+                "deployment", subject, before.number, before.cluster, one.node, count + 1
+            )
         world = replace(
             world, released=(*world.released, *(counts[node] for node in sorted(counts)))
         )

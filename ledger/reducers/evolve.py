@@ -58,15 +58,17 @@ from ledger.reducers import (
     clusters,
     deadlines,
     instances,
+    jobs,
     objects,
     outcomes,
     pods,
     policies,
     retries,
+    rounds,
     volumes,
     workloads,
 )
-from ledger.reducers.objects import Key, Noun, Removal, Upsert
+from ledger.reducers.objects import Key, Noun, Removal
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import NO_NODES, NOTHING_DUE, Due, World
 from ledger.units import Position, Subject
@@ -89,7 +91,7 @@ def lapse(world: World) -> World:
     _require_engine(world)
     deadline = world.deadlines[0]
     world = replace(
-        retries.begun(world),
+        rounds.begun(retries.begun(world), within=False),
         now=deadline.at,
         due=NOTHING_DUE,
         ended=(),
@@ -103,6 +105,8 @@ def lapse(world: World) -> World:
             world = clusters.node_grace_over(world, deadline)
         case "replenish":
             world = volumes.waited(world, deadline)
+        case "round":
+            world = rounds.fired(world, deadline)
     assert deadline not in world.deadlines, f"{deadline} would fire for ever"
     return _held(pods.lost(world))
 
@@ -128,7 +132,7 @@ def _happened(world: World, event: Event) -> World:
     _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     world = replace(
-        _remembering(retries.begun(world), forgotten),
+        rounds.begun(_remembering(retries.begun(world), forgotten), within=True),
         position=Position(event.position + 1),
         now=event.recorded_at,
         objects=remembered,
@@ -170,13 +174,13 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case ReplicaSetUpserted():
             return pods.replicaset_upserted(world, subject, fact, source=source)
         case QueueUpserted():
-            return _kept(world, "queue", subject, fact, source)
+            return jobs.queue_upserted(world, subject, fact, source=source)
         case QueueRemoved():
-            return _gone(world, "queue", subject, fact, source)
+            return jobs.queue_removed(world, subject, fact, source=source)
         case QuotaUpserted():
-            return _kept(world, "quota", subject, fact, source)
+            return jobs.quota_upserted(world, subject, fact, source=source)
         case QuotaRemoved():
-            return _gone(world, "quota", subject, fact, source)
+            return jobs.quota_removed(world, subject, fact, source=source)
         case DiskUpserted():
             return volumes.disk_upserted(world, subject, fact, source=source)
         case DiskRemoved():
@@ -206,12 +210,6 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             | IncidentRecorded()
         ):
             return world
-
-
-def _kept(world: World, noun: Noun, subject: Subject, fact: Upsert, source: str) -> World:
-    """An object that nothing follows from yet, but what it says and which of its lives says it."""
-    told = objects.upsert(world.objects, Key(noun, subject), fact, source=source, now=world.now)
-    return replace(world, objects=told.objects, last_effect=told.effect)
 
 
 def _gone(world: World, noun: Noun, subject: Subject, fact: Removal, source: str) -> World:
@@ -249,6 +247,7 @@ def _require_engine(world: World) -> None:
 
 def _held(world: World) -> World:
     """Under ``hold`` what is due waits; once it is lifted, what waited is due."""
+    world = rounds.settled(world)
     if world.policy.hold:
         if not world.due:
             return world

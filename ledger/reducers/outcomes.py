@@ -4,21 +4,37 @@ Deciding and reading history do the same here, so that a World folded from recor
 the World that made them.
 """
 
+from collections import Counter
+
+from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
-from ledger.reducers import deployments, incidents, pods, retries, volumes
+from ledger.reducers import (
+    deployments,
+    incidents,
+    jobs,
+    pods,
+    retries,
+    rounds,
+    volumes,
+)
 from ledger.reducers.candidates import wish
-from ledger.reducers.instances import Deployed, LastTarget
+from ledger.reducers.instances import Deployed, LastTarget, node_of
 from ledger.reducers.replacing import replace
 from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING
 from ledger.reducers.rooms import claims_replaced
 from ledger.reducers.world import LastDivision, OpenRefusal, Question, World
 from ledger.units import DecisionNumber, Position, Subject
+
+PlacedOrRefused = (
+    Division | CapacityClass | Deployment | Allocation | Eviction | DiskPlacement | Refusal
+)
 
 
 def decided(world: World, decision: Decision) -> World:
@@ -29,12 +45,17 @@ def decided(world: World, decision: Decision) -> World:
     assert decision.number == world.decisions, f"{decision.number} is not the next decision"
 
     world = replace(world, decisions=DecisionNumber(decision.number + 1))
-    if isinstance(decision.outcome, Incident):
-        told = incidents.recorded(world.incidents, decision.subject, decision.outcome)
+    outcome = decision.outcome
+    if isinstance(outcome, Incident):
+        told = incidents.recorded(world.incidents, decision.subject, outcome)
         return replace(world, incidents=told)
     world = replace(world, latest=world.latest.set(decision.subject, decision.number))
     world = retries.counted(world, decision)
-    match decision.outcome:
+    return rounds.settled(_outcome(world, decision, outcome))
+
+
+def _outcome(world: World, decision: Decision, outcome: PlacedOrRefused) -> World:
+    match outcome:
         case Division() as division:
             return _divided(world, decision, division)
         case CapacityClass() as target:
@@ -43,6 +64,16 @@ def decided(world: World, decision: Decision) -> World:
             return _deployed(world, decision, deployment)
         case DiskPlacement() as placement:
             return volumes.decided(world, decision.subject, placement)
+        case Allocation() as allocation:
+            nodes = Counter(node_of(one.cluster, one.node) for one in allocation.tasks)
+            world = jobs.allocated(world, decision, allocation)
+            return pods.tasks_placed(world, decision.subject, nodes)
+        case Eviction() as eviction:
+            nodes = Counter(node_of(one.cluster, one.node) for one in eviction.tasks)
+            world = jobs.evicted(world, decision, eviction)
+            return pods.tasks_given_up(world, decision.subject, nodes)
+        case Refusal(wanted="allocation") as refusal:
+            return jobs.refused(world, decision, refusal)
         case Refusal() as refusal:
             return _refused(world, decision, refusal)
 

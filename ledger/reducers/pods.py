@@ -16,7 +16,7 @@ devices they are, no report says.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -45,7 +45,7 @@ from ledger.reducers.sightings import (
     listed_behind,
     with_held,
 )
-from ledger.reducers.world import World
+from ledger.reducers.world import Released, World
 from ledger.units import ClusterName, Subject
 
 _NO_INSTANCES: Final[Map[Subject, int]] = Map()
@@ -155,14 +155,31 @@ def decided(world: World, crew: Crew) -> WorkloadUpserted | None:
 
 def lost(world: World) -> World:
     """What the event or deadline just folded took away: pods that are left are beyond what is placed."""
-    return recounted(
-        world,
-        [
-            crew
-            for one in world.released
-            for crew in _crews(world, node_of(one.cluster, one.node), workload_of(one.subject))
-        ],
-    )
+    touched: list[Crew] = []
+    for one in world.released:
+        node = node_of(one.cluster, one.node)
+        if one.kind == "allocation":
+            ended = {node: one.places} if _ended_by_themselves(world, one) else {}
+            world = tasks_given_up(world, one.subject, ended)
+            touched += _crews(world, node, one.subject)
+        else:
+            touched += _crews(world, node, workload_of(one.subject))
+    return recounted(world, touched)
+
+
+def tasks_placed(world: World, job: Subject, nodes: Iterable[Subject]) -> World:
+    """A decision placed tasks of a job on these nodes."""
+    return recounted(world, [crew for node in sorted(nodes) for crew in _crews(world, node, job)])
+
+
+def tasks_given_up(world: World, job: Subject, counts: Mapping[Subject, int]) -> World:
+    """So many tasks of a job are over on these nodes: as many pods, the last ones, count no more."""
+    touched: list[Crew] = []
+    for node in sorted(counts):
+        for crew in _crews(world, node, job):
+            world = replace(world, pods=_given_up(world.pods, crew, counts[node]))
+            touched.append(crew)
+    return recounted(world, touched)
 
 
 def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Deployed) -> World:
@@ -175,10 +192,7 @@ def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Dep
         crews = _crews(world, node_of(cluster, name), after.workload)
         touched += crews
         for crew in crews:
-            for pod in sorted(pods.crews[crew])[::-1][: max(0, was[name] - is_[name])]:
-                subject = crew.pod(pod)
-                pods = left(pods, crew, pod)
-                pods = replace(pods, given_up=pods.given_up.set(subject, None))
+            pods = _given_up(pods, crew, max(0, was[name] - is_[name]))
     return recounted(replace(world, pods=pods), touched)
 
 
@@ -219,6 +233,25 @@ def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
     if _placed(world, where) > len(world.pods.crews.get(where, _NOBODY)):
         return deployments.pod_lost(world, where.subject, where.node)
     return world
+
+
+def _ended_by_themselves(world: World, released: Released) -> bool:
+    """Whether tasks of a job that is there are over, and did not go with their node."""
+    node = world.objects.fact("node", node_of(released.cluster, released.node))
+    return (
+        isinstance(node, NodeUpserted)
+        and node.ready
+        and world.workload(released.subject) is not None
+    )
+
+
+def _given_up(pods: Pods, crew: Crew, count: int) -> Pods:
+    """Without the last so many of a crew, by name."""
+    for pod in sorted(pods.crews[crew])[::-1][:count]:
+        subject = crew.pod(pod)
+        pods = left(pods, crew, pod)
+        pods = replace(pods, given_up=pods.given_up.set(subject, None))
+    return pods
 
 
 def _is_dying(fact: PodObserved) -> bool:
@@ -267,7 +300,8 @@ def _judged_by_another(world: World, crew: Crew) -> bool:
 
 def _placed(world: World, crew: Crew) -> int:
     """How many instances of a crew's workload are in force on its node."""
-    return world.deployments.on.get(crew.node, _NO_INSTANCES).get(crew.subject, 0)
+    instances = world.deployments.on.get(crew.node, _NO_INSTANCES).get(crew.subject, 0)
+    return instances + world.jobs.on.get(crew.node, _NO_INSTANCES).get(crew.owner, 0)
 
 
 def _crews(world: World, node: Subject, owner: Subject) -> list[Crew]:

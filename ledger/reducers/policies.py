@@ -2,13 +2,14 @@
 
 A change takes effect at its own position and asks nobody who was served. Whoever was refused a
 division or a deployment and waits for clusters or their nodes is asked again when a setting that
-those are made by, or their version, changed; and so is a volume that waits for disks.
+those are made by, or their version, changed; and so is a volume that waits for disks. Rounds of jobs
+read how shares are made.
 """
 
 from ledger.facts.control import PolicyChanged
 from ledger.facts.genesis import policy_digest
 from ledger.facts.policy import Policy, merge
-from ledger.reducers import retries, volumes
+from ledger.reducers import retries, rounds, volumes
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import World
 
@@ -24,7 +25,7 @@ def changed(world: World, fact: PolicyChanged) -> World:
         world = retries.other_policy(world, "deployment")
     if _stores_by(before) != _stores_by(after):
         world = volumes.other_policy(world)
-    return world
+    return world if _shares_by(before) == _shares_by(after) else rounds.changed(world)
 
 
 def _divides_by(policy: Policy) -> tuple[object, ...]:
@@ -37,3 +38,7 @@ def _deploys_by(policy: Policy) -> tuple[object, ...]:
 
 def _stores_by(policy: Policy) -> tuple[object, ...]:
     return policy.disk, policy.algorithms.disk
+
+
+def _shares_by(policy: Policy) -> tuple[object, ...]:
+    return policy.fairshare, policy.algorithms.fairshare

@@ -8,17 +8,18 @@ requests, whichever nodes it will end up on; edits of the request change the cla
 
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
 only known by its text, is worked out by ``ledger.decisions.room``. A cluster with more room than
-before may serve somebody who was refused: ``ledger.reducers.retries`` is told.
+before may serve somebody who was refused: ``ledger.reducers.retries`` is told. Rounds of jobs read
+what each node has free: ``ledger.reducers.rounds`` is told of every change.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import Request
-from ledger.reducers import book, incidents
+from ledger.reducers import book, incidents, rounds
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
@@ -42,6 +43,16 @@ def node_in_use(
     if node is None or not (node.ready and node.schedulable) or subject in reclaiming:
         return None
     return node
+
+
+def in_use(world: World) -> Iterator[NodeUpserted]:
+    """All nodes that take new work now, of clusters that do, cluster by cluster."""
+    for cluster in sorted(world.clusters):
+        if takes_work(world, cluster):
+            for subject in world.objects.inside("node", cluster):
+                node = node_in_use(world.objects, world.rooms.reclaiming, subject)
+                if node is not None:
+                    yield node
 
 
 def with_nodes(
@@ -135,6 +146,7 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     """``after`` with the offers of these nodes as they are there; who waits for them is told."""
     by_cluster = after.rooms.by_cluster
     changed: dict[ClusterName, None] = {}
+    moved: list[ClusterName] = []
     for subject in subjects:
         was = node_in_use(before.objects, before.rooms.reclaiming, subject)
         is_ = node_in_use(after.objects, after.rooms.reclaiming, subject)
@@ -151,12 +163,25 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
                 room = by_cluster.get(node.cluster, NO_ROOM)
                 counted = _counted(room.offers, offer, more)
                 by_cluster = _put(by_cluster, node.cluster, replace(room, offers=counted))
+        if offers[0] != offers[1]:
+            moved += [node.cluster for node in (was, is_) if node is not None]
+        elif was is not None and is_ is not None and takes_work(after, is_.cluster):
+            after = rounds.relabelled_node(after, is_.cluster, was.labels, is_.labels)
         declared_otherwise = not _declares_the_same(was, is_)
         for node in (was, is_):
             if node is not None and (declared_otherwise or book.grew(*offers)):
                 changed[node.cluster] = None
     rooms = replace(after.rooms, by_cluster=by_cluster)
-    return grew(replace(after, rooms=rooms), sorted(changed))
+    after = replace(after, rooms=rooms)
+    if any(takes_work(after, cluster) for cluster in moved):
+        after = rounds.changed(after)
+    return grew(after, sorted(changed))
+
+
+def takes_work(world: World, cluster: ClusterName) -> bool:
+    """Whether new work may go to a cluster at all."""
+    known = world.clusters.get(cluster)
+    return known is not None and known.ready
 
 
 def _judged(world: World, subjects: Iterable[Subject]) -> World:

@@ -3,6 +3,8 @@
 A change of the replicas, of the wish to be divided, or of the uid asks for a division, and so does
 one of what each replica takes where a division is refused; any other change asks for none. What asks for a deployment is told in ``ledger.reducers.deployments``. Another uid is another workload: nothing of the old one is remembered but that
 it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
+
+A job that has a queue is not divided; what happens to it is told by ``ledger.reducers.jobs``.
 """
 
 from typing import TypeVar
@@ -16,7 +18,7 @@ from ledger.facts.workload import (
     WorkloadRescheduled,
     WorkloadUpserted,
 )
-from ledger.reducers import deployments, objects, pods, retries
+from ledger.reducers import deployments, jobs, objects, pods, retries
 from ledger.reducers.candidates import list_under, wish
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
@@ -49,6 +51,7 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
     ):
         world = _ask(world, subject, frozenset({"edited"}))
     world = deployments.upserted(world, subject, before)
+    world = jobs.upserted(world, subject, before, fact)
     return pods.workload_changed(claims_replaced(earlier, world, subject), subject)
 
 
@@ -67,6 +70,7 @@ def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: st
     before = wish(world.workload(subject))
     earlier = world
     world = _forget(replace(world, objects=told.objects), subject, before)
+    world = jobs.removed(world, subject)
     return pods.workload_changed(claims_replaced(earlier, world, subject), subject)
 
 
@@ -89,7 +93,8 @@ def finished(world: World, subject: Subject, fact: JobFinished) -> World:
         assert job is not None
         if job.kind != "Job" or (fact.task is not None and fact.task >= job.replicas):
             effect = "no_effect"
-    return replace(world, last_effect=effect)
+    world = replace(world, last_effect=effect)
+    return jobs.finished(world, subject, fact.task) if effect == "applied" else world
 
 
 def _ask(world: World, subject: Subject, causes: Causes) -> World:

@@ -29,6 +29,7 @@ from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.reducers.replicas import NO_DISKS, Disks
 from ledger.reducers.sightings import NO_PODS, Pods
+from ledger.reducers.tasks import NO_JOBS, Jobs
 from ledger.units import (
     ClusterName,
     DecisionNumber,
@@ -170,12 +171,13 @@ class OpenRefusal:
 class Released(NamedTuple):
     """Places that an event by itself took from a decision that stays in force otherwise."""
 
+    kind: Kind
     subject: Subject
     number: DecisionNumber
-    """Of the decision."""
+    """After which decision about the subject."""
     cluster: ClusterName
     node: NodeName
-    instances: int
+    places: int
 
 
 class Ended(NamedTuple):
@@ -206,6 +208,7 @@ class World:
     rooms: Rooms
     book: Book
     deployments: Deployments
+    jobs: Jobs
     pods: Pods
     incidents: Incidents
     disks: Disks
@@ -257,6 +260,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         rooms=Rooms(Map(), Map(), Map()),
         book=Map(),
         deployments=NO_DEPLOYMENTS,
+        jobs=NO_JOBS,
         pods=NO_PODS,
         incidents=NO_INCIDENTS,
         disks=NO_DISKS,

@@ -6,14 +6,17 @@ Both are derived: they could be emptied and made again from the recorded decisio
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import asyncpg
 
+from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
+from ledger.views.allocations import write_allocations
 from ledger.views.deployments import write_deployments
 from ledger.views.disk_placements import write_disk_placements
 
@@ -33,9 +36,13 @@ Ended = tuple[str, str, int, int]
 """Kind, subject and number of a decision that an event by itself put out of force, and the
 position of the event."""
 
-Released = tuple[str, int, str, str, int, int]
-"""Subject and number of a deployment of which an event by itself took places, their cluster and
-node, how many there, and the position of the event."""
+Released = tuple[str, str, int, str, str, int, int]
+"""Kind and subject of what an event by itself took places from, the decision after which it did,
+their cluster and node, how many there, and the position of the event."""
+
+
+_PLACED_BY: Final = {"eviction": "allocation"}
+"""Which kind of decision placed what one of another kind takes away."""
 
 
 async def project(
@@ -49,6 +56,7 @@ async def project(
     await _write_divisions(connection, fleet, decisions)
     await write_deployments(connection, fleet, decisions)
     await write_disk_placements(connection, fleet, decisions)
+    await write_allocations(connection, fleet, decisions)
     await _put_in_force(connection, fleet, decisions, ended, released)
 
 
@@ -107,11 +115,19 @@ async def _put_in_force(
     changes: list[tuple[int, int, str, str, Decision | Released | None]] = [
         (number, 2, kind, subject, None) for kind, subject, number, _ in ended if kind != "refusal"
     ]
-    changes += [(one[1], 1, "deployment", one[0], one) for one in released]
+    changes += [(one[2], 1, one[0], one[1], one) for one in released]
     changes += [
-        (decision.number, 0, decision.kind, decision.subject, decision)
+        (
+            decision.number,
+            0,
+            _PLACED_BY.get(decision.kind, decision.kind),
+            decision.subject,
+            decision,
+        )
         for decision in decisions
-        if isinstance(decision.outcome, Division | Deployment | DiskPlacement)
+        if isinstance(
+            decision.outcome, Division | Deployment | Allocation | Eviction | DiskPlacement
+        )
     ]
     if not changes:
         return
@@ -161,7 +177,7 @@ async def _put_in_force(
 
 
 def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    counts: dict[Where, int]
+    counts: Mapping[Where, int]
     match decision.outcome:
         case Division() as division:
             counts = {
@@ -175,18 +191,39 @@ def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Pl
             )
         case DiskPlacement() as placement:
             counts = Counter((one.cluster, one.node, one.disk) for one in placement.replicas)
+        case Allocation() as allocation:
+            counts = _held(before)
+            counts.update((placed.cluster, placed.node, "") for placed in allocation.tasks)
+            return _put(decision, counts, before)
+        case Eviction() as eviction:
+            counts = _held(before)
+            counts.subtract((evicted.cluster, evicted.node, "") for evicted in eviction.tasks)
+            return _put(decision, counts, before)
         case other:
             raise AssertionError(f"a {other.kind} places nothing")
+    return _put(decision, counts, before)
+
+
+def _held(before: Mapping[Where, Place]) -> Counter[Where]:
+    return Counter({where: place.held for where, place in before.items()})
+
+
+def _put(
+    decision: Decision, counts: Mapping[Where, int], before: Mapping[Where, Place]
+) -> dict[Where, Place]:
+    """What is in force after a decision that leaves so many in each place."""
     places: dict[Where, Place] = {}
     for where, count in counts.items():
         was = before.get(where)
-        since = decision.position if was is None or was.held != count else was.since_position
-        places[where] = Place(count, decision.number, since)
+        if was is not None and was.held == count:
+            places[where] = Place(count, decision.number, was.since_position)
+        elif count:
+            places[where] = Place(count, decision.number, decision.position)
     return places
 
 
 def _left(released: Released, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    _, _, cluster, node, count, position = released
+    _, _, _, cluster, node, count, position = released
     where = (cluster, node, "")
     was = before[where]
     left = dict(before)

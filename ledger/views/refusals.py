@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.refusal import Refusal
 from ledger.views.projection import Ended
@@ -66,7 +68,9 @@ def _about(decision: Decision) -> Question | None:
     match decision.outcome:
         case Refusal(waits_for=waits_for, wanted=wanted):
             return None if waits_for == WAITS_FOR_NOTHING else (wanted, decision.subject)
-        case Deployment(complete=False) | DiskPlacement(complete=False) | Incident():
+        case Deployment(complete=False) | DiskPlacement(complete=False) | Eviction() | Incident():
+            return None
+        case Allocation(waiting=waiting) if waiting:
             return None
         case _:
             return decision.kind, decision.subject

@@ -23,6 +23,7 @@ from tests.histories import (
     on_nodes,
     only,
     policy,
+    queue_up,
     refusal_of,
     reschedule,
     workload_gone,
@@ -60,7 +61,8 @@ def test_a_job_with_a_queue_is_never_deployed() -> None:
     log = History()
     log.add_all(cluster_up("m1"), node_up("m1", "n0", memory=9))
     job = workload_up("shop/job", 4, cluster="m1", deploy=deployed(), kind="Job", queue="q")
-    assert log.add(job).decisions == ()
+    assert [made.kind for made in log.add(job).decisions] == ["refusal"]
+    assert log.add(queue_up("q")).decisions == ()
 
 
 def test_what_is_lost_under_hold_is_told_and_asked_for_when_it_ends() -> None:
@@ -70,7 +72,7 @@ def test_what_is_lost_under_hold_is_told_and_asked_for_when_it_ends() -> None:
     step = log.add(node_gone("m1", "n0"))
 
     assert step.decisions == ()
-    assert [(one.subject, one.number, one.node, one.instances) for one in step.released] == [
+    assert [(one.subject, one.number, one.node, one.places) for one in step.released] == [
         (WEB, 0, "n0", 2)
     ]
     assert on_nodes(log.world, WEB) == {"n1": [2, 3]}

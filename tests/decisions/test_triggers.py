@@ -19,6 +19,7 @@ from tests.histories import (
     node_up,
     only,
     policy,
+    queue_up,
     reschedule,
     workload_gone,
     workload_up,
@@ -236,6 +237,7 @@ def test_several_workloads_are_decided_in_the_order_of_their_bytes() -> None:
 
 def test_a_job_with_a_queue_is_not_divided_and_one_without_is() -> None:
     history = fleet("m1", "m2")
+    history.add(queue_up("q"))
 
     assert not history.add(workload_up("ns/job", 4, divided(), kind="Job", queue="q")).decisions
     assert not history.add(reschedule("ns/job")).decisions

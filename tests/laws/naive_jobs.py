@@ -12,7 +12,8 @@ Where the page says little:
 * All that is wanted of a node by a job counts together: the clusters it names, else the labels it
   selects clusters by; its cluster; the labels it selects nodes by.
 * A task takes part in shares with its cpu, memory and storage.
-* A round that had to stop at the most tasks is due again with the next event, whatever the count.
+* A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
+  the count. Who is still in line is told nothing.
 * While the fleet holds, a round's deadline waits, and fires before the event after the one that
   lifts it; fleet time does not run back for it.
 * ``below gang_min`` in the codes of losers: at the end of the round.
@@ -313,7 +314,11 @@ class NaiveJobs:
             jobs,
             {node: self.free(node) for node in self._nodes()},
             {name: self.queue(name) for name in self.fleet.all("queue")},
-            {name: self.weight(name) for name in {q.namespace for q in self._quotas()}},
+            {
+                name: weight
+                for name in {q.namespace for q in self._quotas()}
+                if (weight := self.weight(name)) > 1
+            },
             [value for path, value in sorted(self.fleet.settings.items()) if "fairshare" in path],
         ]
 
@@ -348,11 +353,12 @@ class NaiveJobs:
         self.played_in = (self.fleet.position, self.firings)
         floor = Floor(self)
         floor.allocate()
-        if self.fleet.setting("fairshare.preempt", False):
-            floor.evict("preempt")
-        if self.fleet.setting("fairshare.reclaim", False):
-            floor.evict("reclaim")
-        floor.backfill()
+        reached = [job for job in floor.names if not (floor.full and floor.is_in_line(job))]
+        for action in ("preempt", "reclaim"):
+            if self.fleet.setting(f"fairshare.{action}", False) and not floor.full:
+                floor.evict(action)
+        if not floor.full:
+            floor.backfill()
 
         said = []
         for job in bytewise({job for job, _ in floor.evicted}):
@@ -379,7 +385,7 @@ class NaiveJobs:
                 del self.refused[job]
             said.append(self._say("allocation", job, moment, rows=rows, moved=moved))
         for job in self.in_line():
-            if self.waiting(job):
+            if self.waiting(job) and job in reached:
                 said += self._refuse(job, floor.code(job), ROUND, moment)
 
         self.due = None
@@ -549,13 +555,7 @@ class Floor:
             if not self.waits[job] or self.ready_tasks(job) + len(self.waits[job]) < gang:
                 self.out.add(job)
         while True:
-            able = [
-                job
-                for job in self.names
-                if job not in self.out
-                and self.queues[self.queue(job)].is_open
-                and not overused(self.of_queue(self.queue(job)), self.part[self.queue(job)])
-            ]
+            able = [job for job in self.names if self.is_in_line(job)]
             if not able:
                 return
             job = min(able, key=self._place)
@@ -563,6 +563,15 @@ class Floor:
             if not self.may_place(1 if self.ready(job) else gang - self.ready_tasks(job)):
                 return
             self._turn(job)
+
+    def is_in_line(self, job: str) -> bool:
+        """Whether a job may still have a turn."""
+        queue = self.queue(job)
+        return (
+            job not in self.out
+            and self.queues[queue].is_open
+            and not overused(self.of_queue(queue), self.part[queue])
+        )
 
     def _turn(self, job: str) -> None:
         self.obstacle.pop(job, None)

@@ -22,6 +22,12 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            not divided, all on m1; placed on its nodes by AUTO; how
                                            many on demand. count=, limit=, global=, on=tier:gold say
                                            more of how it is deployed
+    queue gold weight=2 guarantee=cpu:4    a queue; capability=cpu:8, open=no, reclaimable=no, priority=1
+    quota ml/big weight=3                  a quota that says what its namespace weighs
+    job ml/train 4 queue=gold @cpu=2 gang=2 priority=1 clusters=m1 on=tier:gold preemptable=no
+                                           a job of four tasks, each of 2 cores (1 unless it says so)
+    finished ml/train 0                    a task is done; all of them
+    gone queue gold                        a queue, or a quota, is gone
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
     policy hold=true grace.cluster_ms=50   other settings
@@ -39,7 +45,9 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
 An event that did nothing says why; a decision says its number, what was decided about whom by
 which rule, how many replicas moved and what made it due, then one line for each cluster; of a deployment,
 each node with its instances, what they are bound to, who moved and who was given up; of a disk
-placement each replica in force, how the disks of new ones were found, and what was released.
+placement each replica in force, how the disks of new ones were found, and what was released; of a round, each task
+with its place and the share by which it was its turn, and how namespaces stand in their queues. Tasks
+that an event itself ended are said to be released.
 """
 
 from collections.abc import Iterator
@@ -48,6 +56,7 @@ from fractions import Fraction
 from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
+from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -56,6 +65,8 @@ from ledger.facts.disk_placement import DiskPlacement, InForce, Weighed
 from ledger.facts.disk_placement import Step as Placing
 from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.event import Fact
+from ledger.facts.eviction import Eviction
+from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
 from ledger.facts.policy import PolicyValue
 from ledger.facts.refusal import Refusal
@@ -78,12 +89,18 @@ from tests.histories import (
     disk_up,
     divided,
     each_takes,
+    finished,
+    job_up,
     node_gone,
     node_reclaimed,
     node_up,
     pod_gone,
     pod_seen,
     policy,
+    queue_gone,
+    queue_up,
+    quota_gone,
+    quota_up,
     replica_failed,
     replica_recovered,
     replicaset_up,
@@ -152,6 +169,9 @@ def _told(step: Step) -> Iterator[str]:
         yield from _decision(made)
     for kind, subject, number in step.ended:
         yield f"#{number} {kind} of {subject} ended"
+    for kind, subject, _, cluster, node, places in step.released:
+        if kind == "allocation":
+            yield f"{subject} released {places} on {cluster}/{node}"
     for made in step.decisions[len(before) :]:
         yield from _decision(made)
 
@@ -201,6 +221,32 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" by {made.branch}, moved {made.moved}: {due}{after}"
             )
             yield from _disk_placement(placement)
+        case Allocation() as allocation:
+            waiting = f", {allocation.waiting} wait" if allocation.waiting else ""
+            full = ", the round is full" if allocation.full else ""
+            yield (
+                f"#{made.number} {made.subject} {len(allocation.tasks)} placed in"
+                f" {allocation.queue} by {made.branch}, moved {made.moved}{waiting}{full}:"
+                f" {due} {allocation.round.number}{after}"
+            )
+            for placed in allocation.tasks:
+                turn = "" if placed.share is None else f" at {placed.share}"
+                yield f"  {placed.task} on {placed.cluster}/{placed.node} by {placed.way}{turn}"
+            yield from _shares(allocation.round)
+        case Eviction() as eviction:
+            yield (
+                f"#{made.number} {made.subject} {len(eviction.tasks)} evicted in"
+                f" {eviction.queue} by {made.branch}: {due} {eviction.round.number}{after}"
+            )
+            for evicted in eviction.tasks:
+                yield (
+                    f"  {evicted.task} from {evicted.cluster}/{evicted.node} by {evicted.way}"
+                    f" for {evicted.taker} {evicted.taker_task}"
+                )
+                for ballot in evicted.ballots:
+                    before = "" if ballot.before is None else f", before {ballot.before}"
+                    yield f"    {ballot.voter} {ballot.rule}: {ballot.left}, {ballot.right}{before}"
+            yield from _shares(eviction.round)
         case Refusal() as refusal:
             detail = "".join(f", {name} {amount}" for name, amount in refusal.detail)
             yield (
@@ -238,6 +284,14 @@ def _deployment(deployment: Deployment) -> Iterator[str]:
         yield "  the order is open"
     for node, why in deployment.losers.named:
         yield f"  {node} {why}"
+
+
+def _shares(told: RoundTold) -> Iterator[str]:
+    for share in told.shares:
+        yield (
+            f"  {share.queue}/{share.namespace} {share.resource}: {share.allocated} of"
+            f" {share.requested}, deserves {share.deserved}; {share.weighted_share} by {share.weight}"
+        )
 
 
 def _signed(added: int, removed: int) -> str:
@@ -336,6 +390,42 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 volumes={name: int(size) for name, size in _pairs(told.pop("disks", "")).items()},
                 labels=told,
             )
+        case "queue", [name, *more]:
+            told = _settings(more)
+            return queue_up(
+                name,
+                weight=int(told.pop("weight", "1")),
+                capability=_amounts(told.pop("capability", "")),
+                guarantee=_amounts(told.pop("guarantee", "")),
+                is_open=told.pop("open", "yes") == "yes",
+                reclaimable=told.pop("reclaimable", "yes") == "yes",
+                priority=int(told.pop("priority", "0")),
+                uid=told.pop("uid", None),
+            )
+        case "quota", [key, *more]:
+            return quota_up(key, weight=_whole(_settings(more).pop("weight", None)))
+        case "job", [key, tasks, *more]:
+            told = _settings(more)
+            clusters = _names(told.pop("clusters", ""))
+            return job_up(
+                key,
+                int(tasks),
+                told.pop("queue"),
+                cpu=int(1000 * Fraction(told.pop("@cpu", "1"))),
+                memory=int(told.pop("@memory", "0")),
+                gang=int(told.pop("gang", "1")),
+                priority=int(told.pop("priority", "0")),
+                preemptable=told.pop("preemptable", "yes") == "yes",
+                uid=told.pop("uid", None),
+                division=divided(clusters=clusters) if clusters else None,
+                selector=_pairs(told.pop("on", "")),
+            )
+        case "finished", [key, *more]:
+            return finished(key, int(more[0]) if more else None)
+        case "gone", ["queue", name]:
+            return queue_gone(name)
+        case "gone", ["quota", key]:
+            return quota_gone(key)
         case "reclaim", [key]:
             return node_reclaimed(*key.split("/"))
         case "workload", [key, replicas, *more]:
@@ -458,6 +548,13 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return policy({path: _value(value) for path, value in _settings(more).items()})
         case _:
             raise AssertionError(f"nobody knows how to {verb} {words}")
+
+
+def _amounts(text: str) -> dict[str, int]:
+    """Cpu in cores, everything else as it is."""
+    return {
+        name: int(amount) * (1000 if name == "cpu" else 1) for name, amount in _pairs(text).items()
+    }
 
 
 def _deploy(told: dict[str, str]) -> DeploySpec | None:

@@ -8,6 +8,7 @@ from ledger.log.database import Role, connect
 from tests.events_for_tests import cluster_line
 
 CHANGEABLE = {
+    "fair_shares",
     "leases",
     "node_books",
     "open_refusals",

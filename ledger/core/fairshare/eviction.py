@@ -12,6 +12,9 @@ many go, first to last, as it takes. If that is not enough the node is left as i
 What a job wins is kept only if its gang can start with it; otherwise all of it is taken back. The
 room that was freed belongs to the task it was freed for, at once: it is pipelined there.
 
+How many tasks get places can be bounded. Then it all ends before a job whose gang lacks so many that
+the bound could be exceeded; losers are then told as far as it went.
+
 A queue that is not open takes nothing, one that is not reclaimable gives nothing to other queues.
 """
 
@@ -90,6 +93,8 @@ class Evictions:
     evicted: tuple[Eviction, ...]
     pipelined: Mapping[TaskName, NodeName]
     losers: tuple[Loser, ...]
+    full: bool = False
+    """Whether it ended before a gang that could have exceeded the bound."""
 
 
 def preempt(scene: Scene) -> Evictions:
@@ -97,10 +102,11 @@ def preempt(scene: Scene) -> Evictions:
     play = _Play(Stage(scene), PREEMPT_VOTERS if scene.voters is None else scene.voters)
     takers = play.takers()
     for queue in play.stage.queue_order():
-        for job in takers[queue]:
-            play.serve(job, _Manner(_other_jobs))
-        for job in takers[queue]:
-            play.serve(job, _Manner(_own_tasks))
+        for candidates in (_other_jobs, _own_tasks):
+            for job in takers[queue]:
+                if play.is_full(job):
+                    return play.result(full=True)
+                play.serve(job, _Manner(candidates))
     return play.result()
 
 
@@ -113,6 +119,8 @@ def reclaim(scene: Scene, *, require_gang_pipelined: bool = True) -> Evictions:
         for job in takers[queue]:
             if stage.measures[queue].is_overused(stage.queue_used[queue]):
                 play.overused(job)
+            elif play.is_full(job):
+                return play.result(full=True)
             else:
                 play.serve(job, manner)
     return play.result()
@@ -205,6 +213,14 @@ class _Play:
         self._pipelined: list[tuple[TaskName, NodeName]] = []
         self._reasons: dict[JobName, tuple[Reason, ...]] = {}
 
+    def is_full(self, job: GangJob) -> bool:
+        """Whether what the job lacks could exceed the bound."""
+        most = self.stage.most_tasks
+        lacks = job.gang_min - self.stage.count(job.name, READY | {"pipelined"})
+        if most is None or (self.stage.first_is_free and not self._pipelined):
+            return False
+        return len(self._pipelined) + max(0, lacks) > most
+
     def serve(self, job: GangJob, manner: _Manner) -> None:
         """Find places for the job's tasks while it starves; keep them if its gang can start."""
         stage = self.stage
@@ -255,7 +271,7 @@ class _Play:
         used = named(stage.resources, stage.queue_used[job.queue])
         self._reasons[job.name] = (QueueOverused(job.queue, stage.deserved[job.queue], used),)
 
-    def result(self) -> Evictions:
+    def result(self, *, full: bool = False) -> Evictions:
         """All that came of it."""
         stage = self.stage
         losers = [
@@ -273,6 +289,7 @@ class _Play:
             evicted=tuple(sorted(self._evicted, key=lambda eviction: eviction.task)),
             pipelined=dict(sorted(self._pipelined)),
             losers=tuple(sorted(losers, key=lambda loser: loser.job)),
+            full=full,
         )
 
     def _obstacles_to(self, task: Task, manner: _Manner) -> list[Reason]:

@@ -176,6 +176,8 @@ class Loser:
     job: JobName
     waiting: int
     reasons: tuple[Reason, ...]
+    last_obstacle: QueueLimit | NodeFit | None = None
+    """What it met first in its last turn; None where that went well, or where it had none."""
 
     @property
     def code(self) -> str:

@@ -8,10 +8,14 @@ many.
 
 A node may also be limited in how many tasks it takes. Each task then uses one of its slots, also
 one that asks for nothing.
+
+Not everybody may go everywhere: whoever is to stay in a pool takes only nodes of it. A pool is one
+more tree, of which a node has so much that nobody can use it up, or nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NewType
 
 from ledger.core.fairshare.resources import (
     Amounts,
@@ -19,6 +23,8 @@ from ledger.core.fairshare.resources import (
 )
 from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.units import NodeName
+
+PoolName = NewType("PoolName", str)
 
 SLOTS = Resource("pods")
 """What a task takes one of on a node that counts them, in Kubernetes' word."""
@@ -34,6 +40,12 @@ class Node:
     name: NodeName
     amounts: Amounts = field(default_factory=dict)
     slots: int | None = None
+    pools: frozenset[PoolName] = frozenset()
+
+
+def asked(amounts: Sequence[int]) -> Needs:
+    """Which resources a task with this request asks for, and how much."""
+    return [(place, amount) for place, amount in enumerate(amounts) if amount]
 
 
 def require_nodes(nodes: Sequence[Node]) -> None:
@@ -49,16 +61,23 @@ class Room:
     """What is free on each node at the moment."""
 
     def __init__(
-        self, nodes: Sequence[Node], resources: Sequence[Resource], *, most_tasks: int
+        self,
+        nodes: Sequence[Node],
+        resources: Sequence[Resource],
+        *,
+        most_tasks: int,
+        pools: Iterable[PoolName] = (),
     ) -> None:
-        """The room on ``nodes`` as long as nothing is taken.
+        """The room on ``nodes`` as long as nothing is taken, for tasks of these pools or of none.
 
         No limit of slots is written as more than ``most_tasks``, the most there can ever be.
         """
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
-        self._resources = (*resources, SLOTS)
+        named = sorted(set(pools))
+        self._resources = (*resources, SLOTS, *(Resource(f"pool {pool}") for pool in named))
         self._slots = len(resources)
+        self._pools = {pool: self._slots + 1 + place for place, pool in enumerate(named)}
         self._leaves = 1
         while self._leaves < len(self.nodes):
             self._leaves *= 2
@@ -71,12 +90,17 @@ class Room:
                 [most_tasks + 1 if node.slots is None else node.slots for node in self.nodes]
             )
         )
+        for pool in named:
+            inside = [most_tasks + 1 if pool in node.pools else 0 for node in self.nodes]
+            self._most.append(self._tree(inside))
 
-    def needs(self, amounts: Sequence[int]) -> Needs:
-        """What a task with this request needs of a node: its amounts and one slot."""
-        asked = [(place, amount) for place, amount in enumerate(amounts) if amount]
-        asked.append((self._slots, 1))
-        return asked
+    def needs(self, amounts: Sequence[int], pool: PoolName | None = None) -> Needs:
+        """What a task with this request needs of a node: its amounts, one slot, and its pool."""
+        needs = asked(amounts)
+        needs.append((self._slots, 1))
+        if pool is not None:
+            needs.append((self._pools[pool], 1))
+        return needs
 
     def first(self, needs: Needs) -> int | None:
         """The place of the first node, by name, that has all of it free."""

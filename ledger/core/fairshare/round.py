@@ -68,7 +68,7 @@ from ledger.core.fairshare.resources import (
     along,
     named,
 )
-from ledger.core.fairshare.room import Needs, Node, Room, require_nodes
+from ledger.core.fairshare.room import Needs, Node, PoolName, Room, asked, require_nodes
 from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.errors import InvalidRequest
 from ledger.units import NodeName
@@ -100,6 +100,8 @@ class Job:
     seq: int = 0
     ready: int = 0
     held: Amounts = field(default_factory=dict)
+    pool: PoolName | None = None
+    """The only nodes its tasks may go to; None: to all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ class _Line:
     """A job in line."""
 
     __slots__ = (
-        *("at", "best_effort", "gang_short", "job", "obstacle"),
+        *("at", "best_effort", "gang_short", "job", "last_obstacle", "obstacle"),
         *("placed", "ready", "share", "tasks", "used"),
     )
 
@@ -212,7 +214,8 @@ class _Line:
         self.placed = 0
         self.ready = job.ready
         self.best_effort = sum(1 for task in tasks if not task.asked)
-        self.obstacle: Reason | None = None
+        self.obstacle: QueueLimit | NodeFit | None = None
+        self.last_obstacle: QueueLimit | NodeFit | None = None
         self.gang_short: GangShort | None = None
 
     def is_ready(self) -> bool:
@@ -288,9 +291,12 @@ class _Play:
             along(self._resources, question.total), max(weights.values(), default=1)
         )
         self._room = Room(
-            question.nodes, self._resources, most_tasks=sum(len(job.tasks) for job in jobs)
+            question.nodes,
+            self._resources,
+            most_tasks=sum(len(job.tasks) for job in jobs),
+            pools=(job.pool for job in jobs if job.pool is not None),
         )
-        self._needs: dict[Vector, tuple[Needs, Needs]] = {}
+        self._needs: dict[tuple[Vector, PoolName | None], tuple[Needs, Needs]] = {}
         self._queues = {
             name: _QueueLine(known[name], measures[name], [0] * len(self._resources))
             for name in self._shared.queues
@@ -301,8 +307,8 @@ class _Play:
         self._lines = {job.name: self._line(job) for job in jobs}
         self._turns: list[Turn] = []
         self._placed = 0
-        # What nodes lack for a request, as long as nothing more has been placed.
-        self._lacking: dict[Vector, Mapping[Resource, int]] = {}
+        # What nodes lack for what is needed, as long as nothing more has been placed.
+        self._lacking: dict[tuple[tuple[int, int], ...], Mapping[Resource, int]] = {}
         self._lacking_at = 0
 
     def play(self) -> Round:
@@ -377,17 +383,17 @@ class _Play:
         held = along(self._resources, job.held)
         share = self._hold(job.queue, job.namespace, held)
         ordered = sorted(job.tasks, key=lambda task: (-task.priority, task.index))
-        line = _Line(job, [self._task(task) for task in ordered], list(held), share)
+        tasks = [self._task(task, job.pool) for task in ordered]
+        line = _Line(job, tasks, list(held), share)
         self._queues[job.queue].lines.append(line)
         return line
 
-    def _task(self, task: WaitingTask) -> _Task:
+    def _task(self, task: WaitingTask, pool: PoolName | None) -> _Task:
         vector = along(self._resources, task.request)
-        both = self._needs.get(vector)
+        both = self._needs.get((vector, pool))
         if both is None:
-            needs = self._room.needs(vector)
-            both = (needs[:-1], needs)
-            self._needs[vector] = both
+            both = (asked(vector), self._room.needs(vector, pool))
+            self._needs[vector, pool] = both
         return _Task(task.index, vector, *both)
 
     def _gather(self, queue: _QueueLine) -> bool:
@@ -441,7 +447,7 @@ class _Play:
         """Let the job place tasks; whether it did."""
         before = (tuple(queue.used), tuple(share.counted), tuple(line.used), line.is_ready())
         placed: list[tuple[_Task, int]] = []
-        obstacle: Reason | None = None
+        obstacle: QueueLimit | NodeFit | None = None
         beyond_limit = 0
         while line.at < len(line.tasks):
             task = line.tasks[line.at]
@@ -465,6 +471,7 @@ class _Play:
         if isinstance(obstacle, QueueLimit):
             obstacle = replace(obstacle, tasks=beyond_limit)
         line.obstacle = line.obstacle or obstacle
+        line.last_obstacle = obstacle
 
         if not line.is_ready():
             line.gang_short = GangShort(line.job.gang_min, line.ready)
@@ -519,11 +526,12 @@ class _Play:
         if self._lacking_at != self._placed:
             self._lacking = {}
             self._lacking_at = self._placed
-        lacking = self._lacking.get(task.vector) if settled else None
+        needs = tuple(task.needs)
+        lacking = self._lacking.get(needs) if settled else None
         if lacking is None:
             lacking = self._room.lacking(task.needs)
             if settled:
-                self._lacking[task.vector] = lacking
+                self._lacking[needs] = lacking
         return NodeFit(task.index, len(self._room.names), lacking)
 
     def _losers(self, *, full: bool) -> Iterator[Loser]:
@@ -542,7 +550,7 @@ class _Play:
             waiting = len(line.tasks) - line.placed
             if waiting:
                 reasons = self._reasons(line, in_line=job.name in in_line, full=full)
-                yield Loser(job.name, waiting, tuple(reasons))
+                yield Loser(job.name, waiting, tuple(reasons), line.last_obstacle)
 
     def _reasons(self, line: _Line, *, in_line: bool, full: bool) -> Iterator[Reason]:
         job = line.job

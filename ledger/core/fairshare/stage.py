@@ -37,7 +37,7 @@ from ledger.core.fairshare.resources import (
     added,
     along,
 )
-from ledger.core.fairshare.room import Needs, Node, Room, require_nodes
+from ledger.core.fairshare.room import Needs, Node, PoolName, Room, asked, require_nodes
 from ledger.core.fairshare.victims import Holdings, JobCount, Party, Voter, require_voters
 from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.units import NodeName
@@ -54,6 +54,8 @@ class GangJob:
     priority: int = 0
     seq: int = 0
     priority_class: str = ""
+    pool: PoolName | None = None
+    """The only nodes its tasks may go to; None: to all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class Scene:
 
     ``total`` is what shares are parts of; None stands for what the nodes have together. Voters are
     those of the action if none are named. ``deserved`` is taken as it stands for the queues it
-    names. A namespace without a weight weighs 1.
+    names. ``shared`` is how the total was shared out, where that was settled before. A namespace
+    without a weight weighs 1.
     """
 
     queues: Sequence[Queue]
@@ -90,6 +93,11 @@ class Scene:
     voters: Sequence[Voter] | None = None
     deserved: Mapping[QueueName, Amounts] = field(default_factory=dict)
     total: Amounts | None = None
+    shared: Deserved | None = None
+    most_tasks: int | None = None
+    """How many may get places; a gang that needs more still gets them if it is the first to ask
+    and ``first_is_free``."""
+    first_is_free: bool = True
 
 
 _WAITING: Final[tuple[TaskStatus, ...]] = ("pending",)
@@ -112,13 +120,15 @@ class Stage:
         }
         self.strangers = [job for job in scene.jobs if job.queue not in self.queues]
         self.weights = scene.weights
+        self.most_tasks = scene.most_tasks
+        self.first_is_free = scene.first_is_free
         self._tasks = {task.name: task for task in scene.tasks}
         self.tasks_of: dict[JobName, list[Task]] = {job.name: [] for job in scene.jobs}
         for task in scene.tasks:
             self.tasks_of.setdefault(task.job, []).append(task)
 
         total = added(node.amounts for node in scene.nodes) if scene.total is None else scene.total
-        self.shared = self._share_out(total)
+        self.shared = self._share_out(total) if scene.shared is None else scene.shared
         self.resources = tuple(self.shared.resources)
         self.deserved = {name: self._deserved_by(name, scene) for name in self.shared.queues}
         self.measures = shares_of_deserved(
@@ -127,7 +137,13 @@ class Stage:
         self.of_total = ShareOfTotal(
             along(self.resources, total), max(scene.weights.values(), default=1)
         )
-        self.room = Room(scene.nodes, self.resources, most_tasks=len(scene.tasks))
+        pools = {job.name: job.pool for job in scene.jobs}
+        self.room = Room(
+            scene.nodes,
+            self.resources,
+            most_tasks=len(scene.tasks),
+            pools=(pool for pool in pools.values() if pool is not None),
+        )
         self._places = {name: place for place, name in enumerate(self.room.names)}
 
         size = len(self.resources)
@@ -140,9 +156,12 @@ class Stage:
         self.job_used = {job: [0] * size for job in self.jobs}
         self._counts: dict[JobName, dict[TaskStatus, int]] = {job: {} for job in self.jobs}
         self._best_effort = dict.fromkeys(self.jobs, 0)
+        self._asked: dict[TaskName, Needs] = {}
         self._needs: dict[TaskName, Needs] = {}
         for task in scene.tasks:
-            self._needs[task.name] = self.room.needs(along(self.resources, task.request))
+            vector = along(self.resources, task.request)
+            self._asked[task.name] = asked(vector)
+            self._needs[task.name] = self.room.needs(vector, pools.get(task.job))
             self._enter(task, task.status, task.node)
         self._changes: list[Change] = []
 
@@ -167,12 +186,12 @@ class Stage:
 
     def is_best_effort(self, task: Task) -> bool:
         """Whether it asks for nothing but a slot."""
-        return len(self._needs[task.name]) == 1
+        return not self._asked[task.name]
 
     def beyond(self, task: Task) -> int | None:
         """The first resource of which the queue would hold more than it deserves with the task."""
         queue = self.jobs[task.job].queue
-        return self.measures[queue].first_beyond(self.queue_used[queue], self.needs(task)[:-1])
+        return self.measures[queue].first_beyond(self.queue_used[queue], self._asked[task.name])
 
     def state(self, job: JobName) -> GangState:
         """Where the job stands."""
@@ -288,10 +307,10 @@ class Stage:
             return
         counts = self._counts[job.name]
         counts[status] = counts.get(status, 0) + sign
-        if status == "pending" and len(needs) == 1:
+        if status == "pending" and not self._asked[task.name]:
             self._best_effort[job.name] += sign
         if status in HOLDING:
-            for place, amount in needs[:-1]:
+            for place, amount in self._asked[task.name]:
                 self.queue_used[job.queue][place] += sign * amount
                 self.namespace_used[job.queue, job.namespace][place] += sign * amount
                 self.job_used[job.name][place] += sign * amount

@@ -1,0 +1,627 @@
+"""A round of jobs: waiting tasks get places, others may have to go for them, who waits is told why.
+
+The steps of a round, each with what the one before it left:
+
+allocate   turn by turn, by ``ledger.core.fairshare.round``; at most as many tasks as the policy says
+preempt, reclaim   where the policy has them on, jobs that are short of their gang have others evicted
+backfill   tasks that ask for nothing but a slot go wherever one is free, by job and index, if their
+           queue is open and their gang complete
+
+What queues deserve is settled once, by the first step. A round that is full ends there and goes on
+in the next event. Tasks placed in a round are no victims in it, and tasks evicted in it wait for
+the next.
+
+A round that places or evicts makes one decision for each job and kind: evictions first, then
+allocations, each by subject. Then come the jobs that wait for another reason than they were told
+last, as refusals:
+
+``queue_closed``    the queue is not open
+``evicted``         in this round
+``gang_short``      fewer tasks have places, are done, or ask for nothing than the gang needs
+``queue_limit``     in its last turn, with a task the queue would hold more than it deserves
+``node_fit``        in its last turn, no node had room for a task
+``queue_overused``  else: the queue has all it deserves
+
+Whoever was not reached because the round was full is told nothing: it is not over for them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from ledger.core.fairshare.deserved import Claim
+from ledger.core.fairshare.eviction import Evictions
+from ledger.core.fairshare.gang import TaskStatus
+from ledger.core.fairshare.orders import JobRank
+from ledger.core.fairshare.reasons import (
+    Loser,
+    NodeFit,
+    QueueLimit,
+    QueueOverused,
+    Reason,
+    RoundFull,
+)
+from ledger.core.fairshare.resources import (
+    JobName,
+    NamespaceName,
+    QueueName,
+    Resource,
+    TaskName,
+    added,
+    dominant_share,
+)
+from ledger.core.fairshare.room import Node
+from ledger.core.fairshare.round import Round, RoundQuestion
+from ledger.core.fairshare.stage import GangJob, Scene, Task
+from ledger.decisions import contest as read_off
+from ledger.decisions import versions
+from ledger.decisions.answer import REFUSED, Answered
+from ledger.decisions.contest import Contender, Contest, amounts, takes
+from ledger.facts import eviction
+from ledger.facts.allocation import Allocation, Placed, TaskRequest, Way
+from ledger.facts.canonical import Plain, digest
+from ledger.facts.eviction import Ballot, Evicted, Eviction
+from ledger.facts.fair_share import NamespaceShare, RoundTold
+from ledger.facts.policy import JobKey
+from ledger.facts.policy import Voter as NamedVoter
+from ledger.facts.refusal import Refusal
+from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers.jobs import WAITS_FOR_ROUND
+from ledger.reducers.tasks import NO_USE, QueueNamespace, RunningTask, Tasks
+from ledger.reducers.world import Question, World
+from ledger.units import ClusterName, NodeName, Subject
+
+SYSTEM: Final = "fairshare"
+
+QUEUE_CLOSED: Final = "queue_closed"
+EVICTED: Final = "evicted"
+GANG_SHORT: Final = "gang_short"
+QUEUE_OVERUSED: Final = "queue_overused"
+
+_RANKS: Final[Mapping[JobKey, JobRank]] = {"priority": "priority", "gang": "gang", "drf": "share"}
+"""The policy's words for the core's."""
+
+_INDEX_DIGITS: Final = 10
+"""Enough for every index, so that the names of a job's tasks stand in the order of the indices."""
+
+_WAYS: Final[tuple[Way, ...]] = ("allocate", "preempt", "reclaim", "backfill")
+
+
+_Step = tuple[eviction.Way, bool, Sequence[NamedVoter], Callable[[Scene], Evictions]]
+"""A way to make room: whether it is on, who votes, and how it is done."""
+
+
+class TaskId(NamedTuple):
+    """A task of a job."""
+
+    subject: Subject
+    task: int
+
+
+class Place(NamedTuple):
+    """Where a task came to be, and how."""
+
+    node: NodeName
+    way: Way
+    share: Fraction | None
+
+
+class Loss(NamedTuple):
+    """From where a task had to go, and for whom."""
+
+    node: NodeName
+    way: eviction.Way
+    taker: TaskId
+    ballots: tuple[Ballot, ...]
+
+
+@dataclass(slots=True)
+class _Came:
+    """What came of a round so far, by job and index."""
+
+    played: Round
+    places: dict[Subject, dict[int, Place]] = field(default_factory=dict)
+    losses: dict[Subject, dict[int, Loss]] = field(default_factory=dict)
+    count: int = 0
+    """How many have places."""
+    full: bool = False
+
+    def place(self, task: TaskId, place: Place) -> None:
+        """A task has a place."""
+        self.places.setdefault(task.subject, {})[task.task] = place
+        self.count += 1
+
+    def lose(self, task: TaskId, loss: Loss) -> None:
+        """A task has to go."""
+        self.losses.setdefault(task.subject, {})[task.task] = loss
+
+    def left(self, subject: Subject, tasks: Tasks) -> int:
+        """How many tasks of a job wait now."""
+        return tasks.waiting - len(self.places.get(subject, ())) + len(self.losses.get(subject, ()))
+
+
+def answer(world: World) -> Sequence[Answered]:
+    """Play the round that closes now; its decisions in their order, none if nothing is new."""
+    contest = read_off.read(world)
+    came = _played(world, contest)
+    number = world.jobs.rounds.closed + 1
+    outcomes = [*_evictions(world, came, number), *_allocations(contest, came, number)]
+    refusals = list(_refusals(world, contest, came))
+    if not (outcomes or refusals):
+        return ()
+    inputs = digest(spelled(world, contest)).hex()
+    version = world.policy.algorithms.fairshare
+    if outcomes:
+        told = RoundTold(number, _shares(world, contest, came))
+        subject, branch, outcome = outcomes[0]
+        outcomes[0] = subject, branch, replace(outcome, round=told)
+    return [
+        *(
+            Answered(subject, SYSTEM, version, inputs, branch, outcome, _moved(world, outcome))
+            for subject, branch, outcome in outcomes
+        ),
+        *(
+            Answered(subject, SYSTEM, version, inputs, REFUSED, refusal, 0)
+            for subject, refusal in refusals
+        ),
+    ]
+
+
+def spelled(world: World, contest: Contest) -> Plain:
+    """What a round is decided from, as the plain value that its decisions' ``inputs`` digests."""
+    policy = world.policy.fairshare
+    return {
+        "contest": read_off.spelled(contest),
+        "job_order": policy.job_order,
+        "max_tasks": world.policy.round.max_tasks,
+        "scope": policy.scope,
+        "preempt": policy.voters.preempt if policy.preempt else None,
+        "reclaim": policy.voters.reclaim if policy.reclaim else None,
+        "running": _running_spelled(world) if policy.preempt or policy.reclaim else None,
+    }
+
+
+def _running_spelled(world: World) -> Plain:
+    """Who might have to go: all that runs in known queues."""
+    return [
+        [subject, [[index, *tasks.running[index]] for index in sorted(tasks.running)]]
+        for subject, tasks in _known_jobs(world)
+    ]
+
+
+def _played(world: World, contest: Contest) -> _Came:
+    """The round, step by step."""
+    rules = versions.fairshare(world.policy.algorithms.fairshare)
+    policy = world.policy.fairshare
+    most = world.policy.round.max_tasks
+    played = rules.allocate(
+        RoundQuestion(
+            total=contest.total,
+            queues=contest.queues,
+            jobs=read_off.in_turn(contest),
+            nodes=contest.nodes,
+            running=read_off.running(contest),
+            weights=contest.weights,
+            job_order=[_RANKS[key] for key in policy.job_order],
+            max_tasks=most,
+            scope=policy.scope,
+        )
+    )
+    came = _Came(played)
+    for turn in played.turns:
+        for index, node in turn.places:
+            task = TaskId(Subject(turn.job), index)
+            came.place(task, Place(node, "allocate", turn.namespace_share))
+    came.full = any(_not_reached(loser) for loser in played.losers)
+    if came.full:
+        return came
+    steps: tuple[_Step, ...] = (
+        ("preempt", policy.preempt, policy.voters.preempt, rules.preempt),
+        ("reclaim", policy.reclaim, policy.voters.reclaim, rules.reclaim),
+    )
+    for way, is_on, voters, make_way in steps:
+        if is_on and _starves(contest, came):
+            made = make_way(_scene(world, contest, came, voters))
+            _make_way(came, made, way)
+            if made.full:
+                return came
+    _backfill(rules, contest, came, most)
+    return came
+
+
+def _not_reached(loser: Loser) -> bool:
+    return any(isinstance(reason, RoundFull) for reason in loser.reasons)
+
+
+def _starves(contest: Contest, came: _Came) -> bool:
+    """Whether any job is still short of its gang."""
+    return any(
+        job.tasks.replicas - came.left(subject, job.tasks) < job.fact.gang_min
+        for subject, job in contest.jobs.items()
+    )
+
+
+def _known_jobs(world: World) -> Iterator[tuple[Subject, Tasks]]:
+    """All jobs of known queues with tasks that run or wait, by name."""
+    for subject in sorted(world.jobs.of):
+        tasks = world.jobs.of[subject]
+        if tasks.queue in world.jobs.queues and (tasks.running or tasks.waiting):
+            yield subject, tasks
+
+
+def _scene(world: World, contest: Contest, came: _Came, voters: Sequence[NamedVoter]) -> Scene:
+    """The nodes with all that runs on them, as the steps before left it."""
+    jobs: list[GangJob] = []
+    tasks: list[Task] = []
+    held: dict[NodeName, list[TaskRequest]] = {name: [] for name in contest.offers}
+    for subject, state in _known_jobs(world):
+        fact = world.workload(subject)
+        assert fact is not None, f"{subject} has tasks and is not there"
+        contender = contest.jobs.get(subject)
+        jobs.append(
+            GangJob(
+                name=JobName(subject),
+                queue=QueueName(state.queue),
+                namespace=NamespaceName(state.namespace),
+                gang_min=fact.gang_min,
+                priority=fact.priority,
+                seq=world.jobs.created[subject],
+                pool=None if contender is None else contender.pool,
+            )
+        )
+        for index in range(state.replicas):
+            tasks.append(_task(world, subject, fact, index, came))
+            runs = state.running.get(index)
+            if runs is not None and (node := NodeName(runs.node)) in held:
+                held[node].append(runs.request)
+    return Scene(
+        queues=contest.queues,
+        jobs=jobs,
+        nodes=[_whole(contest, node, held[node.name]) for node in contest.nodes],
+        tasks=tasks,
+        weights=contest.weights,
+        voters=voters,
+        total=contest.total,
+        shared=came.played.shared,
+        most_tasks=world.policy.round.max_tasks - came.count,
+        first_is_free=came.count == 0,
+    )
+
+
+def _task(world: World, subject: Subject, fact: WorkloadUpserted, index: int, came: _Came) -> Task:
+    """A task as the steps before left it."""
+    state = world.jobs.of[subject]
+    runs: RunningTask | None = state.running.get(index)
+    place = came.places.get(subject, {}).get(index)
+    loss = came.losses.get(subject, {}).get(index)
+    status: TaskStatus = "pending"
+    node = None
+    if place is not None:
+        status, node = "allocated", place.node
+    elif loss is not None:
+        status, node = "releasing", loss.node
+    elif runs is not None:
+        status, node = "running", NodeName(runs.node)
+    elif index in state.finished:
+        status = "succeeded"
+    return Task(
+        name=_task_name(TaskId(subject, index)),
+        job=JobName(subject),
+        request=amounts(takes(fact) if runs is None else runs.request),
+        status=status,
+        node=node,
+        preemptable=fact.preemptable,
+        index=index,
+        seq=world.jobs.created[subject],
+    )
+
+
+def _whole(contest: Contest, node: Node, held: Sequence[TaskRequest]) -> Node:
+    """A node with what it has for jobs: what is free, and what they hold."""
+    offer = contest.offers[node.name]
+    pods = None if offer.pods is None else max(0, offer.pods + len(held))
+    return replace(
+        node,
+        amounts={
+            read_off.CPU: max(0, offer.cpu + sum(one.cpu for one in held)),
+            read_off.MEMORY: max(0, offer.memory + sum(one.memory for one in held)),
+            read_off.STORAGE: max(0, offer.storage + sum(one.storage for one in held)),
+        },
+        slots=pods,
+    )
+
+
+def _make_way(came: _Came, made: Evictions, way: eviction.Way) -> None:
+    """Take in who had to go, and who came in their place."""
+    for gone in made.evicted:
+        ballots = tuple(
+            Ballot(ballot.voter, ballot.rule, ballot.left, ballot.right, ballot.before)
+            for ballot in gone.ballots
+        )
+        came.lose(_identity(gone.task), Loss(gone.node, way, _identity(gone.taker), ballots))
+    for task, node in made.pipelined.items():
+        came.place(_identity(task), Place(node, way, None))
+    came.full |= made.full
+
+
+def _backfill(rules: versions.FairshareRules, contest: Contest, came: _Came, most: int) -> None:
+    """Place tasks that ask for nothing wherever a slot is free."""
+    open_queues = {queue.name for queue in contest.queues if queue.is_open}
+    ready = [
+        job
+        for job in contest.jobs.values()
+        if not amounts(job.request)
+        and job.tasks.queue in open_queues
+        and came.left(job.subject, job.tasks)
+        and job.tasks.replicas >= job.fact.gang_min
+    ]
+    if not ready:
+        return
+    pools = [job.pool for job in ready if job.pool is not None]
+    most_tasks = came.count + sum(len(job.waiting) for job in ready)
+    room = rules.room(_slots_left(contest, came), pools, most_tasks)
+    for job in ready:
+        needs = room.needs((), job.pool)
+        for index in job.waiting:
+            if index in came.places.get(job.subject, ()):
+                continue
+            node = room.first(needs)
+            if node is None:
+                break
+            if came.count >= most:
+                came.full = True
+                return
+            room.take(needs, node)
+            came.place(TaskId(job.subject, index), Place(room.names[node], "backfill", None))
+
+
+def _slots_left(contest: Contest, came: _Came) -> list[Node]:
+    taken: dict[NodeName, int] = {}
+    for places in came.places.values():
+        for place in places.values():
+            taken[place.node] = taken.get(place.node, 0) + 1
+    for losses in came.losses.values():
+        for loss in losses.values():
+            taken[loss.node] = taken.get(loss.node, 0) - 1
+    left = []
+    for node in contest.nodes:
+        pods = contest.offers[node.name].pods
+        slots = None if pods is None else max(0, pods - taken.get(node.name, 0))
+        left.append(Node(node.name, {}, slots, node.pools))
+    return left
+
+
+def _evictions(
+    world: World, came: _Came, number: int
+) -> Iterator[tuple[Subject, str, Allocation | Eviction]]:
+    for subject, gone in sorted(came.losses.items()):
+        fact = world.workload(subject)
+        assert fact is not None
+        losses = sorted(gone.items())
+        yield (
+            subject,
+            "+".join(sorted({loss.way for _, loss in losses})),
+            Eviction(
+                namespace=fact.namespace,
+                job=fact.name,
+                uid=fact.uid,
+                queue=world.jobs.of[subject].queue,
+                tasks=tuple(
+                    Evicted(
+                        index,
+                        *_cluster_and_node(loss.node),
+                        loss.way,
+                        loss.taker.subject,
+                        loss.taker.task,
+                        loss.ballots,
+                    )
+                    for index, loss in losses
+                ),
+                round=RoundTold(number),
+            ),
+        )
+
+
+def _allocations(
+    contest: Contest, came: _Came, number: int
+) -> Iterator[tuple[Subject, str, Allocation | Eviction]]:
+    for subject, came_to in sorted(came.places.items()):
+        job = contest.jobs[subject]
+        places = sorted(came_to.items())
+        ways = {place.way for place in came_to.values()}
+        yield (
+            subject,
+            "+".join(way for way in _WAYS if way in ways),
+            Allocation(
+                namespace=job.fact.namespace,
+                job=job.fact.name,
+                uid=job.fact.uid,
+                queue=job.tasks.queue,
+                request=job.request,
+                tasks=tuple(
+                    Placed(index, *_cluster_and_node(place.node), place.way, place.share)
+                    for index, place in places
+                ),
+                waiting=came.left(subject, job.tasks),
+                full=came.full,
+                round=RoundTold(number),
+            ),
+        )
+
+
+def _refusals(world: World, contest: Contest, came: _Came) -> Iterator[tuple[Subject, Refusal]]:
+    """Whoever waits for another reason than they were told last, by name."""
+    losers = {Subject(loser.job): loser for loser in came.played.losers}
+    closed = {queue.name for queue in contest.queues if not queue.is_open}
+    for subject in sorted({*losers, *came.losses}):
+        waiting = came.left(subject, world.jobs.of[subject])
+        if not waiting:
+            continue
+        loser = losers.get(subject)
+        if world.jobs.of[subject].queue in closed:
+            reason, detail = QUEUE_CLOSED, {}
+        elif subject in came.losses:
+            reason, detail = EVICTED, {"tasks": len(came.losses[subject])}
+        else:
+            assert loser is not None
+            if _not_reached(loser):
+                continue
+            reason, detail = _why(loser, world.jobs.of[subject], waiting, contest.jobs[subject])
+        open_refusal = world.refusals.get(Question("allocation", subject))
+        if open_refusal is not None and open_refusal.refusal.reason == reason:
+            continue
+        yield (
+            subject,
+            Refusal(
+                wanted="allocation",
+                reason=reason,
+                waits_for=WAITS_FOR_ROUND,
+                detail=tuple(sorted({**detail, "waiting": waiting}.items())),
+                because=("round",),
+            ),
+        )
+
+
+def _why(loser: Loser, tasks: Tasks, waiting: int, job: Contender) -> tuple[str, dict[str, int]]:
+    """Why a job waits that was reached, as a code, and the numbers behind it."""
+    ready = tasks.replicas if not amounts(job.request) else tasks.replicas - waiting
+    if ready < job.fact.gang_min:
+        return GANG_SHORT, {"gang_min": job.fact.gang_min, "ready": ready} | _first_obstacle(loser)
+    if loser.last_obstacle is not None:
+        return _told(loser.last_obstacle)
+    overused = [reason for reason in loser.reasons if isinstance(reason, QueueOverused)]
+    return _told(overused[0]) if overused else (QUEUE_OVERUSED, {})
+
+
+def _first_obstacle(loser: Loser) -> dict[str, int]:
+    return {} if loser.last_obstacle is None else _told(loser.last_obstacle)[1]
+
+
+def _told(reason: Reason) -> tuple[str, dict[str, int]]:
+    """What decided, as a code, and the numbers behind it."""
+    match reason:
+        case QueueLimit():
+            return reason.code, {
+                f"allocated {reason.resource}": reason.allocated,
+                **_deserved(reason.resource, reason.deserved),
+                f"request {reason.resource}": reason.request,
+            }
+        case NodeFit():
+            lacking = {f"lacking {name}": count for name, count in reason.lacking.items()}
+            return reason.code, {"nodes": reason.nodes, **lacking}
+        case QueueOverused():
+            told: dict[str, int] = {}
+            for resource, amount in reason.allocated.items():
+                if amount or reason.deserved[resource]:
+                    told |= _deserved(resource, reason.deserved[resource])
+                    told[f"allocated {resource}"] = amount
+            return reason.code, told
+        case _:
+            return reason.code, {}
+
+
+def _deserved(resource: Resource, deserved: Fraction) -> dict[str, int]:
+    """An exact part as its whole numbers; the second is left out where it is 1."""
+    told = {f"deserved {resource}": deserved.numerator}
+    if deserved.denominator != 1:
+        told[f"deserved {resource} in parts of"] = deserved.denominator
+    return told
+
+
+def _shares(world: World, contest: Contest, came: _Came) -> tuple[NamespaceShare, ...]:
+    """How namespaces stand in their queues, where that is not what was told last."""
+    rules = versions.fairshare(world.policy.algorithms.fairshare)
+    now = {_key(share): share for share in _standing(world, contest, came, rules)}
+    before = world.jobs.shares
+    rows = [share for key, share in now.items() if before.get(key) != share]
+    rows += [
+        share._replace(requested=0, deserved=Fraction(0), allocated=0, weighted_share=Fraction(0))
+        for key, share in before.items()
+        if key not in now
+    ]
+    return tuple(sorted(rows, key=_key))
+
+
+def _standing(
+    world: World, contest: Contest, came: _Came, rules: versions.FairshareRules
+) -> Iterator[NamespaceShare]:
+    """Every namespace in every queue, in every resource that it holds or waits for."""
+    jobs = world.jobs.of
+    changes: list[tuple[QueueNamespace, TaskRequest, int]] = []
+    for subject, places in came.places.items():
+        changes.append((_of(jobs[subject]), contest.jobs[subject].request, len(places)))
+    for subject, losses in came.losses.items():
+        changes += [
+            (_of(jobs[subject]), jobs[subject].running[index].request, -1) for index in losses
+        ]
+    waiting: dict[QueueNamespace, dict[Resource, int]] = {}
+    for subject in sorted({*contest.jobs, *came.losses}):
+        fact = world.workload(subject)
+        assert fact is not None
+        left = came.left(subject, jobs[subject])
+        more = waiting.setdefault(_of(jobs[subject]), {})
+        for resource, amount in amounts(takes(fact)).items():
+            more[resource] = more.get(resource, 0) + left * amount
+    used = read_off.used_after(contest, changes)
+    keys = sorted({*used, *waiting})
+    for queue in sorted({key.queue for key in keys}):
+        inside = [key for key in keys if key.queue == queue]
+        parts = came.played.shared.of(QueueName(queue))
+        held = {key: amounts(used.get(key, NO_USE)) for key in inside}
+        wanted = {key: added([held[key], waiting.get(key, {})]) for key in inside}
+        for resource in read_off.RESOURCES:
+            asking = [key for key in inside if wanted[key].get(resource)]
+            claims = [
+                Claim(contest.weights[NamespaceName(key.namespace)], 0, wanted[key][resource])
+                for key in asking
+            ]
+            if not claims:
+                continue
+            for key, part in zip(asking, rules.fill(parts[resource], claims).parts, strict=True):
+                weight = contest.weights[NamespaceName(key.namespace)]
+                yield NamespaceShare(
+                    queue=key.queue,
+                    namespace=key.namespace,
+                    resource=resource,
+                    weight=weight,
+                    requested=wanted[key][resource],
+                    deserved=part,
+                    allocated=held[key].get(resource, 0),
+                    weighted_share=Fraction(1, weight)
+                    * dominant_share(held[key], contest.total).share,
+                )
+
+
+def _moved(world: World, outcome: Allocation | Eviction) -> int:
+    """How many tasks came to other nodes than those they were lost with since the last decision."""
+    if isinstance(outcome, Eviction):
+        return 0
+    lost = world.jobs.of[Subject(f"{outcome.namespace}/{outcome.job}")].lost
+    came = Counter(Subject(f"{placed.cluster}/{placed.node}") for placed in outcome.tasks)
+    more = sum(max(0, count - lost.get(node, 0)) for node, count in came.items())
+    fewer = sum(max(0, count - came[node]) for node, count in lost.items())
+    return min(more, fewer)
+
+
+def _key(share: NamespaceShare) -> tuple[str, str, str]:
+    return share.queue, share.namespace, share.resource
+
+
+def _of(tasks: Tasks) -> QueueNamespace:
+    return QueueNamespace(tasks.queue, tasks.namespace)
+
+
+def _task_name(task: TaskId) -> TaskName:
+    return TaskName(f"{task.subject}/{task.task:0{_INDEX_DIGITS}}")
+
+
+def _identity(name: TaskName) -> TaskId:
+    subject, _, index = name.rpartition("/")
+    return TaskId(Subject(subject), int(index))
+
+
+def _cluster_and_node(name: NodeName) -> tuple[ClusterName, NodeName]:
+    cluster, _, node = name.partition("/")
+    return ClusterName(cluster), NodeName(node)

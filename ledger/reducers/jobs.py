@@ -1,0 +1,483 @@
+"""What happens to jobs and their tasks, and to the queues and quotas that they compete by.
+
+A job with a queue has as many tasks as replicas. Fewer replicas end the highest indices, and those
+that were finished are forgotten; more of them wait. What runs keeps the request it was placed with,
+and counts in the queue that the job is in now. A task whose node is gone, or has another life, waits
+again. A job that goes, or gets another uid, ends with all its tasks, by the event itself.
+
+Nobody waits for a round in a queue that is not known: such a job is asked about at once, and refused
+(``ledger.decisions.unknown_queue``) until the queue is there. What else it waits for is the business of rounds
+(``ledger.reducers.rounds``), and all that changes here and that they read is told to them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from immutables import Map
+
+from ledger.facts.allocation import Allocation
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.decision import Decision
+from ledger.facts.eviction import Eviction
+from ledger.facts.fair_share import RoundTold
+from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
+from ledger.facts.refusal import Refusal
+from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers import objects, rounds
+from ledger.reducers.book import Change
+from ledger.reducers.objects import Key
+from ledger.reducers.replacing import replace
+from ledger.reducers.rooms import in_use, with_holdings
+from ledger.reducers.tasks import (
+    ANYWHERE,
+    NO_USE,
+    QueueNamespace,
+    RunningTask,
+    Tasks,
+    Where,
+    holding,
+    queue_of,
+    used_with,
+    where,
+)
+from ledger.reducers.world import Causes, Ended, OpenRefusal, Question, Released, World
+from ledger.units import ClusterName, NodeName, Position, Subject
+
+WAITS_FOR_QUEUE: Final = "queue"
+"""For a queue that is not known."""
+
+WAITS_FOR_ROUND: Final = "round"
+"""For another round of jobs."""
+
+_NOBODY: Final[Map[Subject, None]] = Map()
+_NO_COUNTS: Final[Map[Subject, int]] = Map()
+_NONE: Final[Map[int, None]] = Map()
+_EDITED: Final[Causes] = frozenset({"edited"})
+_OTHER_QUEUES: Final[Causes] = frozenset({"queue"})
+
+
+def upserted(
+    world: World, subject: Subject, before: WorkloadUpserted | None, fact: WorkloadUpserted
+) -> World:
+    """A workload came or was edited; ``before`` is what the same life said."""
+    if before is None:
+        world = removed(world, subject)
+        created = world.jobs.created.set(subject, Position(world.position - 1))
+        world = replace(world, jobs=replace(world.jobs, created=created))
+    queue = queue_of(fact)
+    if queue is None:
+        return _without(world, subject)
+    was = world.jobs.of.get(subject)
+    if was is None:
+        tasks = Tasks(queue, fact.namespace, fact.replicas, Map(), Map(), NO_USE, Map())
+        world = _put(world, subject, tasks)
+        world = _changed(world, queue)
+    else:
+        world = _edited(world, subject, was, queue, fact.replicas)
+        assert before is not None, f"{subject} has tasks of another life"
+        if not _reads_the_same(world, before, fact):
+            world = _changed(_changed(world, was.queue), queue)
+    world = _chooses(world, subject, where(fact))
+    world = _knows_its_queue(_nothing_waits(world, subject), subject)
+    return _asked(world, subject, _EDITED)
+
+
+def removed(world: World, subject: Subject) -> World:
+    """A life of a workload is over."""
+    world = _without(world, subject)
+    if subject not in world.jobs.created:
+        return world
+    return replace(world, jobs=replace(world.jobs, created=world.jobs.created.delete(subject)))
+
+
+def finished(world: World, subject: Subject, task: int | None) -> World:
+    """A task of a job in force has ended, or all of them have."""
+    tasks = world.jobs.of.get(subject)
+    if tasks is None:
+        return world
+    ended = range(tasks.replicas) if task is None else (task,)
+    anew = [index for index in ended if index not in tasks.finished]
+    if not anew:
+        return world
+    world = _released(world, subject, [index for index in anew if index in tasks.running])
+    tasks = world.jobs.of[subject]
+    marks = tasks.finished.mutate()
+    for index in anew:
+        marks[index] = None
+    world = _put(world, subject, replace(tasks, finished=marks.finish()))
+    return _nothing_waits(_changed(world, tasks.queue), subject)
+
+
+def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
+    """What runs on these nodes does not any more."""
+    for node in nodes:
+        for subject in sorted(world.jobs.on.get(node, _NO_COUNTS)):
+            running = world.jobs.of[subject].running
+            there = sorted(index for index in running if running[index].node == node)
+            world = _lost(_released(world, subject, there), subject, node, len(there))
+            world = _asked(world, subject, _OTHER_QUEUES)
+    return world
+
+
+def queue_upserted(world: World, subject: Subject, fact: QueueUpserted, *, source: str) -> World:
+    """A queue came or changed; another life of it is as old as the event."""
+    told = objects.upsert(world.objects, Key("queue", subject), fact, source=source, now=world.now)
+    world = replace(world, objects=told.objects, last_effect=told.effect)
+    if told.effect != "applied":
+        return world
+    jobs = world.jobs
+    if told.before is None:
+        contenders = jobs.contenders
+        if fact.name not in jobs.queues:
+            contenders += len(jobs.waiting.get(fact.name, _NOBODY))
+        known = jobs.queues.set(fact.name, Position(world.position - 1))
+        world = replace(world, jobs=replace(jobs, queues=known, contenders=contenders))
+        for job in sorted(jobs.waiting.get(fact.name, _NOBODY)):
+            world = _not_asked(_knows_its_queue(world, job), job)
+    elif replace(fact, revision=told.before.revision) == told.before:
+        return world
+    return rounds.changed(world)
+
+
+def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source: str) -> World:
+    """A queue is gone: who waits in it waits for it."""
+    told = objects.remove(
+        world.objects,
+        Key("queue", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    world = replace(world, objects=told.objects, last_effect=told.effect)
+    if told.effect != "applied":
+        return world
+    jobs = world.jobs
+    waiting = jobs.waiting.get(fact.name, _NOBODY)
+    world = replace(
+        world,
+        jobs=replace(
+            jobs,
+            queues=jobs.queues.delete(fact.name),
+            contenders=jobs.contenders - len(waiting),
+        ),
+    )
+    for job in sorted(waiting):
+        world = _asked(world, job, _OTHER_QUEUES)
+    return rounds.changed(world)
+
+
+def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, source: str) -> World:
+    """A quota came or changed: what it says of its namespace's weight counts."""
+    told = objects.upsert(world.objects, Key("quota", subject), fact, source=source, now=world.now)
+    world = replace(world, objects=told.objects, last_effect=told.effect)
+    if told.effect != "applied":
+        return world
+    return _weighed(world, fact.namespace, subject, fact.weight or 1)
+
+
+def quota_removed(world: World, subject: Subject, fact: QuotaRemoved, *, source: str) -> World:
+    """A quota is gone, with what it said of its namespace's weight."""
+    told = objects.remove(
+        world.objects,
+        Key("quota", subject),
+        uid=fact.uid,
+        source=source,
+        revision=fact.revision,
+        now=world.now,
+    )
+    world = replace(world, objects=told.objects, last_effect=told.effect)
+    if told.effect != "applied":
+        return world
+    return _weighed(world, fact.namespace, subject, 1)
+
+
+def allocated(world: World, decision: Decision, allocation: Allocation) -> World:
+    """Tasks have places."""
+    subject = decision.subject
+    world = _told(world, allocation.round)
+    tasks = world.jobs.of[subject]
+    running = tasks.running.mutate()
+    on = world.jobs.on
+    used = tasks.held
+    for placed in allocation.tasks:
+        node = Subject(f"{placed.cluster}/{placed.node}")
+        running[placed.task] = RunningTask(node, allocation.request)
+        there = on.get(node, _NO_COUNTS)
+        on = on.set(node, there.set(subject, there.get(subject, 0) + 1))
+        used = used_with(used, allocation.request, 1)
+    world = replace(world, jobs=replace(world.jobs, on=on))
+    after = replace(tasks, running=running.finish(), held=used, lost=_NO_COUNTS)
+    world = with_holdings(_put(world, subject, after), _changes(allocation))
+    if allocation.full:
+        world = rounds.full(world)
+    if allocation.waiting:
+        return world
+    return _unrefused(world, subject)
+
+
+def evicted(world: World, decision: Decision, eviction: Eviction) -> World:
+    """Tasks had to go, and wait again."""
+    world = _told(world, eviction.round)
+    gone = [evicted.task for evicted in eviction.tasks]
+    world = _taken_off(world, decision.subject, gone)
+    tasks = replace(world.jobs.of[decision.subject], lost=_NO_COUNTS)
+    return rounds.evicted(_put(world, decision.subject, tasks))
+
+
+def refused(world: World, decision: Decision, refusal: Refusal) -> World:
+    """A job is told why its tasks wait."""
+    if refusal.waits_for == WAITS_FOR_ROUND and not world.jobs.rounds.done:
+        world = rounds.closed(world)
+    question = Question("allocation", decision.subject)
+    open_refusal = OpenRefusal(decision.number, refusal)
+    return replace(world, refusals=world.refusals.set(question, open_refusal))
+
+
+def _edited(world: World, subject: Subject, was: Tasks, queue: str, replicas: int) -> World:
+    beyond = sorted(index for index in was.running if index >= replicas)
+    world = _released(world, subject, beyond)
+    tasks = world.jobs.of[subject]
+    done = tasks.finished
+    for index in sorted(index for index in done if index >= replicas):
+        done = done.delete(index)
+    after = replace(tasks, queue=queue, replicas=replicas, finished=done)
+    return _put(world, subject, after)
+
+
+def _reads_the_same(world: World, before: WorkloadUpserted, after: WorkloadUpserted) -> bool:
+    """Whether rounds read the same of two wishes of one job."""
+    if _read(before) != _read(after):
+        return False
+    was, is_ = where(before), where(after)
+    return was == is_ or all(
+        _takes(world, was, node) == _takes(world, is_, node) for node in in_use(world)
+    )
+
+
+def _takes(world: World, one: Where, node: NodeUpserted) -> bool:
+    labels = world.clusters[node.cluster].labels
+    return one.takes_cluster(node.cluster, labels) and one.takes_node(node.labels)
+
+
+def _chooses(world: World, subject: Subject, one: Where) -> World:
+    """A job restricts its nodes like this."""
+    choosy = world.jobs.choosy
+    if one != ANYWHERE:
+        choosy = choosy.set(subject, one)
+    elif subject in choosy:
+        choosy = choosy.delete(subject)
+    else:
+        return world
+    return replace(world, jobs=replace(world.jobs, choosy=choosy))
+
+
+def _read(fact: WorkloadUpserted) -> tuple[object, ...]:
+    return (
+        queue_of(fact),
+        fact.replicas,
+        fact.request,
+        fact.priority,
+        fact.gang_min,
+        fact.preemptable,
+    )
+
+
+def _without(world: World, subject: Subject) -> World:
+    """A job is over, or none any more."""
+    tasks = world.jobs.of.get(subject)
+    if tasks is None:
+        return world
+    world = _changed(world, tasks.queue)
+    world = _released(world, subject, sorted(tasks.running))
+    world = _put(world, subject, replace(world.jobs.of[subject], replicas=0, finished=_NONE))
+    world = _chooses(world, subject, ANYWHERE)
+    jobs = replace(world.jobs, of=world.jobs.of.delete(subject))
+    world = _moot(replace(world, jobs=jobs), subject)
+    return _not_asked(world, subject)
+
+
+def _lost(world: World, subject: Subject, node: Subject, count: int) -> World:
+    """So many tasks of a job were lost with a node."""
+    tasks = world.jobs.of[subject]
+    lost = tasks.lost.set(node, tasks.lost.get(node, 0) + count)
+    world = _put(world, subject, replace(tasks, lost=lost))
+    return _changed(world, tasks.queue)
+
+
+def _changed(world: World, queue: str) -> World:
+    """Something about a job changed: rounds read it if they know its queue."""
+    return rounds.changed(world) if queue in world.jobs.queues else world
+
+
+def _knows_its_queue(world: World, subject: Subject) -> World:
+    """A job is not refused for want of a queue that is there."""
+    refusal = world.refusals.get(Question("allocation", subject))
+    if (
+        refusal is None
+        or refusal.refusal.waits_for != WAITS_FOR_QUEUE
+        or world.jobs.of[subject].queue not in world.jobs.queues
+    ):
+        return world
+    return _moot(world, subject)
+
+
+def _nothing_waits(world: World, subject: Subject) -> World:
+    """Whether anything of a job still waits; if not, it is refused nothing any more."""
+    return world if world.jobs.of[subject].waiting else _moot(world, subject)
+
+
+def _moot(world: World, subject: Subject) -> World:
+    refusal = world.refusals.get(Question("allocation", subject))
+    if refusal is None:
+        return world
+    ended = Ended("refusal", subject, refusal.number)
+    return replace(_unrefused(world, subject), ended=(*world.ended, ended))
+
+
+def _unrefused(world: World, subject: Subject) -> World:
+    question = Question("allocation", subject)
+    if question not in world.refusals:
+        return world
+    return replace(world, refusals=world.refusals.delete(question))
+
+
+def _asked(world: World, subject: Subject, causes: Causes) -> World:
+    """Have a job asked about at once if it waits in a queue that is not known."""
+    tasks = world.jobs.of[subject]
+    if tasks.queue in world.jobs.queues or not tasks.waiting:
+        return world
+    question = Question("allocation", subject)
+    causes |= world.due.get(question, frozenset())
+    return replace(world, due=world.due.set(question, causes))
+
+
+def _not_asked(world: World, subject: Subject) -> World:
+    question = Question("allocation", subject)
+    if question not in world.waiting:
+        return world
+    return replace(world, waiting=world.waiting.delete(question))
+
+
+def _released(world: World, subject: Subject, indices: Sequence[int]) -> World:
+    """These tasks run no more, by the event that is folded."""
+    if not indices:
+        return world
+    running = world.jobs.of[subject].running
+    counts: dict[Subject, int] = {}
+    for index in indices:
+        node = running[index].node
+        counts[node] = counts.get(node, 0) + 1
+    gone = [
+        Released(
+            "allocation",
+            subject,
+            world.latest[subject],
+            *_cluster_and_node(node),
+            counts[node],
+        )
+        for node in sorted(counts)
+    ]
+    world = replace(world, released=(*world.released, *gone))
+    return _taken_off(world, subject, indices)
+
+
+def _taken_off(world: World, subject: Subject, indices: Sequence[int]) -> World:
+    """These tasks run no more, for whatever reason."""
+    tasks = world.jobs.of[subject]
+    running = tasks.running.mutate()
+    on = world.jobs.on
+    used = tasks.held
+    changes: list[Change] = []
+    for index in indices:
+        node, request = running.pop(index)
+        left = on[node]
+        count = left[subject] - 1
+        left = left.set(subject, count) if count else left.delete(subject)
+        on = on.set(node, left) if left else on.delete(node)
+        used = used_with(used, request, -1)
+        changes.append(Change(node, holding(request), -1))
+    world = replace(world, jobs=replace(world.jobs, on=on))
+    world = _put(world, subject, replace(tasks, running=running.finish(), held=used))
+    return with_holdings(world, changes)
+
+
+def _changes(allocation: Allocation) -> list[Change]:
+    taken = holding(allocation.request)
+    return [
+        Change(Subject(f"{placed.cluster}/{placed.node}"), taken, 1) for placed in allocation.tasks
+    ]
+
+
+def _told(world: World, told: RoundTold) -> World:
+    """A decision of a round is folded: the first one closes it and says how namespaces stand."""
+    if not world.jobs.rounds.done:
+        world = rounds.closed(world)
+    if not told.shares:
+        return world
+    shares = world.jobs.shares
+    for share in told.shares:
+        key = (share.queue, share.namespace, share.resource)
+        if share.requested or share.allocated:
+            shares = shares.set(key, share)
+        elif key in shares:
+            shares = shares.delete(key)
+    return replace(world, jobs=replace(world.jobs, shares=shares))
+
+
+def _put(world: World, subject: Subject, tasks: Tasks) -> World:
+    """The World with a job's tasks as they are now, and all that is kept of them elsewhere."""
+    jobs = world.jobs
+    was = jobs.of.get(subject)
+    waiting, contenders = jobs.waiting, jobs.contenders
+    if was is not None and was.waiting and not (tasks.waiting and tasks.queue == was.queue):
+        left = waiting[was.queue].delete(subject)
+        waiting = waiting.set(was.queue, left) if left else waiting.delete(was.queue)
+        contenders -= was.queue in jobs.queues
+    if tasks.waiting and not (was is not None and was.waiting and tasks.queue == was.queue):
+        waiting = waiting.set(tasks.queue, waiting.get(tasks.queue, _NOBODY).set(subject, None))
+        contenders += tasks.queue in jobs.queues
+    used = jobs.used
+    if was is None or (was.queue, was.held) != (tasks.queue, tasks.held):
+        for state, sign in ((was, -1), (tasks, 1)):
+            if state is None or state.held == NO_USE:
+                continue
+            key = QueueNamespace(state.queue, state.namespace)
+            there = used.get(key, NO_USE)
+            after = type(there)(
+                *(one + sign * other for one, other in zip(there, state.held, strict=True))
+            )
+            used = used.set(key, after) if after != NO_USE else used.delete(key)
+    return replace(
+        world,
+        jobs=replace(
+            jobs,
+            of=jobs.of.set(subject, tasks),
+            waiting=waiting,
+            contenders=contenders,
+            used=used,
+        ),
+    )
+
+
+def _weighed(world: World, namespace: str, quota: Subject, weight: int) -> World:
+    jobs = world.jobs
+    was = jobs.weight(namespace)
+    said = jobs.weights.get(namespace, _NO_COUNTS)
+    if weight > 1:
+        said = said.set(quota, weight)
+    elif quota in said:
+        said = said.delete(quota)
+    weights = jobs.weights
+    if said:
+        weights = weights.set(namespace, said)
+    elif namespace in weights:
+        weights = weights.delete(namespace)
+    jobs = replace(jobs, weights=weights)
+    world = replace(world, jobs=jobs)
+    return world if jobs.weight(namespace) == was else rounds.changed(world)
+
+
+def _cluster_and_node(node: Subject) -> tuple[ClusterName, NodeName]:
+    cluster, _, name = node.partition("/")
+    return ClusterName(cluster), NodeName(name)
