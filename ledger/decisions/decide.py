@@ -47,7 +47,7 @@ from ledger.facts.reason import Deadline, Kind
 from ledger.reducers.evolve import evolve
 from ledger.reducers.rounds import is_closing
 from ledger.reducers.world import Causes, Question, World
-from ledger.units import DecisionNumber, Position
+from ledger.units import DecisionNumber, Position, Subject
 
 Answer = Callable[[World, World, Question, Causes], Sequence[Answered]]
 """How a question is answered: from the World before anybody of the kind gave up anything, which
@@ -95,7 +95,7 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
             case Rule():
                 if not (world.due or world.retries.marked):
                     continue
-                asking = _Asking(rule, event.position, deadline, world, world, [], {})
+                asking = _Asking(rule, event.position, deadline, world, world, [], {}, set())
                 asking.all()
                 made += asking.made
                 world = asking.folded()
@@ -147,6 +147,8 @@ class _Asking:
     made: list[Decision]
     asked: dict[Question, DecisionNumber]
     """Who was asked, and which decision came next then."""
+    decided: set[Subject]
+    """About whom something was decided; what another kind decided about the same subject is not meant."""
     gave_up: bool = False
     """Whether ``world`` lacks more than the decisions made so far say."""
 
@@ -207,11 +209,10 @@ class _Asking:
         return served
 
     def _may_ask_again(self, question: Question) -> bool:
-        retries = self.world.retries
-        if self.world.latest[question.subject] >= retries.first:
+        if question.subject in self.decided:
             return False
         asked = self.asked.get(question)
-        return asked is None or retries.marked[question].since > asked
+        return asked is None or self.world.retries.marked[question].since > asked
 
     def _ask(self, question: Question, causes: Causes) -> bool:
         self.asked[question] = self.world.decisions
@@ -224,6 +225,7 @@ class _Asking:
             decision = _decision(self.world, answered, self.position, self.deadline)
             self.world = evolve(self.world, decision)
             self.made.append(decision)
+            self.decided.add(decision.subject)
             served |= decision.kind != "refusal"
         return served
 

@@ -370,6 +370,11 @@ class _Turn:
                 movers[one.number] = "selector"
                 self._give_back(one)
                 continue
+            if one.terms.request == terms.request:
+                # Nothing is asked of the node, so a node that has too little by now is no matter.
+                self._give_back(one)
+                self._put(one._replace(terms=terms))
+                continue
             there = nodes.reallocated(one, terms)
             self._note(one, there)
             self._give_back(one)
@@ -618,11 +623,8 @@ class _Turn:
             != (self.was.instances, self.was.waiting, self.was.ordered)
         )
         touched = not RETRIED.issuperset(self.causes)
-        due = changed or (
-            not self.refused
-            and self.fresh_refused is None
-            and (open_ is not None or self._says_so())
-        )
+        kept = self.fresh_refused is None and self._says_so()
+        due = changed or (not self.refused and (open_ is not None or kept))
         made: list[Answered] = []
         if due:
             decided = self._decided(after, waiting)

@@ -120,6 +120,8 @@ def node_reclaiming(world: World, subject: Subject) -> World:
     effect = objects.named(world.objects, Key("node", subject), uid=None)
     if effect != "applied":
         return replace(world, last_effect=effect)
+    if subject in world.rooms.reclaiming:
+        return world
     reclaiming = world.rooms.reclaiming.set(subject, None)
     world = with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
     return deployments.node_reclaiming(volumes.node_changed(world, subject), subject)

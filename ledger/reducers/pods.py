@@ -225,10 +225,10 @@ def _seen(world: World, before: World, subject: Subject, *, same_life: bool = Fa
 def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
     """A pod is about to be gone. A node that takes no new work loses the instance with it."""
     where = crew_of(kept, replace(fact, phase="Running", terminating=False))
-    if where is None:
+    if where is None or decided(world, where) is None:
         return world
     node = world.objects.fact("node", where.node)
-    if not isinstance(node, NodeUpserted) or node.schedulable or not where.kind:
+    if not isinstance(node, NodeUpserted) or node.schedulable:
         return world
     if _placed(world, where) > len(world.pods.crews.get(where, _NOBODY)):
         return deployments.pod_lost(world, where.subject, where.node)
@@ -319,7 +319,9 @@ def _foreign(world: World, crew: Crew, names: Collection[str]) -> Holding:
     cpu = memory = storage = 0
     for name in names:
         fact = world.objects.fact("pod", crew.pod(name))
-        assert isinstance(fact, PodObserved), f"{name} is of {crew} and is not there"
+        if not isinstance(fact, PodObserved):
+            # Where several go at once, each leaves its crew in its turn.
+            continue
         cpu += fact.request.cpu
         memory += fact.request.memory
         storage += fact.request.storage

@@ -8,11 +8,12 @@ to. What others take marks nobody.
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
 and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
-mark set after that decision stands too.
+mark set after that decision stands too. So does one that a decision of a later kind set: the turn
+of its own kind was over by then.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, get_args
 
 from immutables import Map
 
@@ -22,8 +23,8 @@ from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec
 from ledger.reducers.candidates import concerned, list_under
 from ledger.reducers.replacing import replace
-from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, World
-from ledger.units import ClusterName
+from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, Retries, World
+from ledger.units import ClusterName, DecisionNumber
 
 WAITS_FOR_CLUSTER: Final = "cluster"
 """For another cluster, or another state of one."""
@@ -42,6 +43,9 @@ Hook = tuple[str, ...]
 volumes."""
 
 _NOBODY: Final[Map[Question, None]] = Map()
+_NO_TURNS: Final[Map[Kind, DecisionNumber]] = Map()
+_ORDER: Final = get_args(Kind)
+"""Kinds are named in the order in which they are asked."""
 _GREW: Final[Causes] = frozenset({"room"})
 _OTHER_POLICY: Final[Causes] = frozenset({"policy"})
 
@@ -52,11 +56,22 @@ def begun(world: World) -> World:
     marked = retries.marked
     if not (world.policy.hold or retries.served >= world.policy.retry.max_subjects):
         for question in sorted(marked):
-            if world.latest[question.subject] < retries.first:
+            if world.latest[question.subject] < retries.first and not _set_late(retries, question):
                 marked = marked.delete(question)
     if marked is retries.marked and retries.first == world.decisions and not retries.served:
         return world
-    return replace(world, retries=replace(retries, marked=marked, first=world.decisions, served=0))
+    begun = replace(retries, marked=marked, first=world.decisions, served=0, turns=_NO_TURNS)
+    return replace(world, retries=begun)
+
+
+def _set_late(retries: Retries, question: Question) -> bool:
+    """Whether a decision of a later kind set the mark."""
+    turn = _ORDER.index(question.kind)
+    since = retries.marked[question].since
+    return any(
+        _ORDER.index(kind) > turn and number < since
+        for kind, number in sorted(retries.turns.items())
+    )
 
 
 def grew(world: World, clusters: Iterable[ClusterName]) -> World:
@@ -121,6 +136,8 @@ def counted(world: World, decision: Decision) -> World:
     question = Question(
         outcome.wanted if isinstance(outcome, Refusal) else outcome.kind, decision.subject
     )
+    if question.kind not in retries.turns:
+        retries = replace(retries, turns=retries.turns.set(question.kind, decision.number))
     if question in retries.marked:
         retries = replace(retries, marked=retries.marked.delete(question))
     if not refused and RETRIED.issuperset(outcome.because):

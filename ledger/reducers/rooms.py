@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
-from ledger.facts.workload import Request
+from ledger.facts.workload import Request, WorkloadUpserted
 from ledger.reducers import book, incidents, rounds
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.incidents import Contradiction
@@ -129,10 +129,11 @@ def promised(world: World, workload: Subject) -> dict[ClusterName, tuple[Request
         for cluster in world.deployments.clusters.get(workload, _NOWHERE)
         if (state := world.deployments.of.get(subject_of(workload, cluster))) is not None
     }
+    shares: list[tuple[ClusterName, int]] = []
     if last is not None and last.in_force:
-        shares = [(share.cluster, int(share.replicas)) for share in last.division.shares]
-    else:
-        shares = [(cluster, state.share) for cluster, state in deployed.items()]
+        shares = [(share.cluster, share.replicas) for share in last.division.shares]
+    elif fact.division is None and fact.cluster is not None and not _has_tasks(fact):
+        shares = [(fact.cluster, fact.replicas)]
     claims: dict[ClusterName, tuple[Request, int]] = {}
     for cluster, share in shares:
         state = deployed.get(cluster)
@@ -142,12 +143,20 @@ def promised(world: World, workload: Subject) -> dict[ClusterName, tuple[Request
     return claims
 
 
+def _has_tasks(fact: WorkloadUpserted) -> bool:
+    """Whether it is placed in rounds, and promised nothing before."""
+    return fact.kind == "Job" and fact.queue is not None
+
+
 def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     """``after`` with the offers of these nodes as they are there; who waits for them is told."""
     by_cluster = after.rooms.by_cluster
     changed: dict[ClusterName, None] = {}
     moved: list[ClusterName] = []
+    kept: dict[ClusterName, None] = {}
     for subject in subjects:
+        if (cluster := _grew_where_it_is(before, after, subject)) is not None:
+            kept[cluster] = None
         was = node_in_use(before.objects, before.rooms.reclaiming, subject)
         is_ = node_in_use(after.objects, after.rooms.reclaiming, subject)
         held_before = before.book.get(subject, NOTHING_HELD)
@@ -175,13 +184,31 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     after = replace(after, rooms=rooms)
     if any(takes_work(after, cluster) for cluster in moved):
         after = rounds.changed(after)
-    return grew(after, sorted(changed))
+    world = grew(after, sorted(changed))
+    for cluster in sorted(kept):
+        world = grew_for(world, ("nodes", cluster))
+    return world
 
 
 def takes_work(world: World, cluster: ClusterName) -> bool:
     """Whether new work may go to a cluster at all."""
     known = world.clusters.get(cluster)
     return known is not None and known.ready
+
+
+def _grew_where_it_is(before: World, after: World, subject: Subject) -> ClusterName | None:
+    """The cluster of a node with more room, for what changes without leaving it.
+
+    That is allowed on a node that takes nothing new, too.
+    """
+    was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
+    if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
+        return None
+    more = book.grew(
+        book.free(was, before.book.get(subject, NOTHING_HELD)),
+        book.free(is_, after.book.get(subject, NOTHING_HELD)),
+    )
+    return is_.cluster if more or was.labels != is_.labels else None
 
 
 def _judged(world: World, subjects: Iterable[Subject]) -> World:

@@ -158,6 +158,8 @@ class Retries:
     """Of the decisions that the event or deadline just folded may lead to."""
     served: int
     """How many of these served a refusal that was asked again."""
+    turns: Map[Kind, DecisionNumber]
+    """The first of these of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         incidents=NO_INCIDENTS,
         disks=NO_DISKS,
         refusals=Map(),
-        retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0),
+        retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0, turns=Map()),
         latest=Map(),
         deadlines=(),
         waiting=NOTHING_DUE,

@@ -281,8 +281,8 @@ def claimed(world: World, cluster: str) -> int:
         share = 0
         if last is not None and last.in_force:
             share = sum(one.replicas for one in last.division.shares if one.cluster == cluster)
-        elif held is not None:
-            share = held.share
+        elif workload.division is None and workload.cluster == cluster:
+            share = workload.replicas
         found += max(0, share - (0 if held is None or held.over else len(held.instances)))
     return found
 

@@ -349,3 +349,20 @@ def test_a_pod_too_many_or_given_up_takes_no_instance_with_it() -> None:
     assert on_nodes(log.world, "ns/db@m1") == {"n1": [0]}
     log.add(pod_gone("m1", "ns", "db-2"))
     assert on_nodes(log.world, "ns/db@m1") == {"n1": [0]}
+
+
+def test_a_pod_of_another_kind_takes_no_instance_with_it() -> None:
+    log = with_instances(1, 0)
+    log.add(node_up("m1", "n1", memory=100, storage=9, schedulable=False))
+    log.add(pod_seen("m1", "ns", "db-x", owner=("Deployment", "db"), node="n1"))
+    log.add(pod_gone("m1", "ns", "db-x"))
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0]}
+
+
+def test_foreign_pods_of_one_owner_may_go_at_once() -> None:
+    log = fleet()
+    for name in ("x-1", "x-2"):
+        log.add(pod_seen("m1", "ns", name, owner=("Deployment", "x"), node="n1", request=OWN))
+    assert amounts(log) == (1000, 4, 2, 2)
+    log.add(listed("m1", "pod", []))
+    assert log.world.book == Map()
