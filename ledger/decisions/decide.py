@@ -44,6 +44,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.incident import Incident
 from ledger.facts.reason import Deadline, Kind
+from ledger.facts.refusal import Refusal
 from ledger.reducers.evolve import evolve
 from ledger.reducers.rounds import is_closing
 from ledger.reducers.world import Causes, Question, World
@@ -102,7 +103,7 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
             case Together():
                 if not rule.closes(world):
                     continue
-                decided = _together(rule, world, event.position, deadline)
+                decided = _together(rule, world, event.position, deadline, made)
                 made += decided.decisions
                 world = decided.world
     for found in incident.untold(world):
@@ -113,7 +114,11 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
 
 
 def _together(
-    together: Together, world: World, position: Position, deadline: Deadline | None
+    together: Together,
+    world: World,
+    position: Position,
+    deadline: Deadline | None,
+    earlier: Sequence[Decision],
 ) -> Decided:
     """Decide what is only decided together, and once more whom its evictions unblocked."""
     before = world
@@ -126,11 +131,18 @@ def _together(
         for rule in _RULES:
             if isinstance(rule, Rule) and rule.kind == together.unblocks:
                 asked = dict.fromkeys(world.retries.marked, before.decisions)
-                closing = _Asking(rule, position, deadline, world, world, [], asked)
+                decided = {one.subject for one in earlier if _kind_of(one) == rule.kind}
+                closing = _Asking(rule, position, deadline, world, world, [], asked, decided)
                 closing.closing()
                 made += closing.made
                 world = closing.folded()
     return Decided(world, tuple(made))
+
+
+def _kind_of(decision: Decision) -> Kind:
+    """Of what kind the question was that a decision answers."""
+    outcome = decision.outcome
+    return outcome.wanted if isinstance(outcome, Refusal) else outcome.kind
 
 
 @dataclass(slots=True)

@@ -6,11 +6,12 @@ below zero. How many instances fit, and what each would be bound to, is worked o
 ``tests.laws.capacity_model``.
 
 Where the page says little: the ledger decides a workload's nodes if it has ``deploy``, or is a Job
-with a queue; pods of all others are foreign, and hold their cpu whether bound or not. A pod that
-was given up holds nothing any more. Storage is what a request asks for and the sizes of its volumes.
+with a queue; pods of all others are foreign, and so are those whose owner is of another kind: they
+hold their cpu whether bound or not. A pod that was given up holds nothing any more. An instance
+takes storage as its request says and for the sizes of its volumes, a pod only the former.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
@@ -80,6 +81,12 @@ class Free:
         }
 
 
+def instance_holding(workload: str, request: Request, bound: Bound) -> Holding:
+    """What an instance of a deployment takes: cpu only where it is bound."""
+    milli = request.cpu if request.cpu_bind else 0
+    return Holding(workload, milli, request.memory, in_storage(request), bound)
+
+
 def in_storage(request: Request) -> int:
     return request.storage + sum(one.size for one in volume_requests(request.volumes))
 
@@ -114,6 +121,9 @@ class NaiveBook:
 
     fleet: Fleet
     holders: list[Holder] = field(default_factory=list)
+    undecided: list[Callable[[str, str], int | None]] = field(default_factory=list)
+    """Asked in the middle of a turn: how many of a workload's instances were on a node before it.
+    Which pods are beyond them is not counted again before something is decided."""
     given_up: set[tuple[str, int]] = field(default_factory=set)
     """Pods by subject and life."""
 
@@ -154,23 +164,29 @@ class NaiveBook:
         """What instances and tasks hold on a node, and what pods hold beyond that."""
         decided = [one for holder in self.holders for one in holder.holdings(key)]
         held = list(decided)
-        for workload, pods in self.pods_on(key).items():
+        for (workload, kind), pods in self.crews(key).items():
             fact = self.fleet.fact("workload", workload)
-            if fact is None or not decides(fact):
+            if fact is None or fact.kind != kind or not decides(fact):
                 for pod in pods:
                     each = self.fleet.fact("pod", pod).request
-                    held.append(Holding(None, each.cpu, each.memory, in_storage(each)))
+                    held.append(Holding(None, each.cpu, each.memory, each.storage))
             else:
-                there = sum(one.workload == workload for one in decided)
+                there = self._before_turn(workload, key)
+                if there is None:
+                    there = sum(one.workload == workload for one in decided)
                 each = fact.request
                 milli = each.cpu if each.cpu_bind or fact.deploy is None else 0
-                more = Holding(None, milli, each.memory, in_storage(each))
+                more = Holding(None, milli, each.memory, each.storage)
                 held += [more] * (len(pods) - there)
         return held
 
-    def pods_on(self, key: str) -> dict[str, list[str]]:
-        """The pods that run on a node and were not given up, in order, by namespace/name."""
-        pods: dict[str, list[str]] = {}
+    def _before_turn(self, workload: str, key: str) -> int | None:
+        told = [ask(workload, key) for ask in self.undecided]
+        return next((count for count in told if count is not None), None)
+
+    def crews(self, key: str) -> dict[tuple[str, str], list[str]]:
+        """The pods that run on a node and were not given up, in order, by owner and its kind."""
+        crews: dict[tuple[str, str], list[str]] = {}
         for subject, pod in self.fleet.all("pod").items():
             if (
                 pod.node is not None
@@ -178,26 +194,52 @@ class NaiveBook:
                 and is_active(pod)
                 and (subject, self.fleet.life("pod", subject)) not in self.given_up
             ):
-                pods.setdefault(self.workload_of(pod), []).append(subject)
-        return {workload: bytewise(pods[workload]) for workload in bytewise(pods)}
+                crews.setdefault(self.owner_of(pod), []).append(subject)
+        return {owner: bytewise(pods) for owner, pods in sorted(crews.items())}
+
+    def pods_of(self, workload: str, key: str) -> list[str]:
+        """The pods on a node that are, or were, of a workload."""
+        fact = self.fleet.fact("workload", workload)
+        return bytewise(
+            pod
+            for (owner, kind), pods in self.crews(key).items()
+            for pod in pods
+            if owner == workload and kind and (fact is None or fact.kind == kind)
+        )
 
     def count_of(self, workload: str, cluster: str) -> int:
         """How many of a workload's instances and tasks are on the nodes of a cluster."""
         return sum(holder.count_of(workload, cluster) for holder in self.holders)
 
-    def workload_of(self, pod: PodObserved) -> str:
-        """Which workload a pod belongs to, known or not; its own name where nobody owns it."""
+    def is_held(self, workload: str, cluster: str) -> bool:
+        """Whether anything of a workload is on the nodes of a cluster, of whichever life."""
+        return any(
+            one.workload == workload
+            for key in self.fleet.all("node")
+            if key.startswith(f"{cluster}/")
+            for holder in self.holders
+            for one in holder.holdings(key)
+        )
+
+    def owner_of(self, pod: PodObserved) -> tuple[str, str]:
+        """To whom a pod belongs, known or not, and of which kind that is; no kind: to nobody."""
         owner = pod.owner
-        if owner is None:
-            return f"{pod.namespace}/ of {pod.name}"
-        name = owner.name
-        if owner.kind == "ReplicaSet":
-            above = self.fleet.fact("replicaset", f"{pod.cluster}/{pod.namespace}/{name}")
-            if above is not None and above.owner is not None:
-                name = above.owner.name
-            else:
-                name = name.removesuffix(f"-{pod.template_hash}")
-        return f"{pod.namespace}/{name}"
+        if owner is not None and owner.kind == "ReplicaSet":
+            known = self.fleet.fact("replicaset", f"{pod.cluster}/{pod.namespace}/{owner.name}")
+            if known is not None:
+                owner = known.owner
+            elif pod.template_hash and owner.name.endswith(f"-{pod.template_hash}"):
+                name = owner.name.removesuffix(f"-{pod.template_hash}")
+                return f"{pod.namespace}/{name}", "Deployment"
+        if owner is None or owner.kind not in {"Deployment", "StatefulSet", "Job"}:
+            return f"{pod.namespace}/{pod.name}", ""
+        return f"{pod.namespace}/{owner.name}", owner.kind
+
+    def give_up(self, workload: str, key: str, count: int) -> None:
+        """Mark the last so many pods of a workload on a node."""
+        pods = self.pods_of(workload, key)
+        for subject in pods[len(pods) - min(count, len(pods)) :]:
+            self.given_up.add((subject, self.fleet.life("pod", subject)))
 
 
 def decides(fact: WorkloadUpserted) -> bool:

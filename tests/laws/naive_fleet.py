@@ -152,7 +152,7 @@ class NaiveFleet:
     def add(self, fact: Fact, *, subject: str, source: str, at: int) -> list[Told]:
         """One event, and which divisions are decided because of it."""
         told: list[Told] = []
-        self.said = []
+        self.said, self.ended = [], []
         while (moment := self._next_moment()) is not None and moment.at <= at:
             self._begin()
             self.now = max(self.now, moment.at)
@@ -163,7 +163,6 @@ class NaiveFleet:
         self.now = at
         self._forget_the_long_gone()
         self.effect = "applied"
-        self.ended = []
         due = self._due_after(partial(self._happen, fact, subject, source))
         if (
             isinstance(fact, workload.WorkloadRescheduled)
@@ -192,7 +191,7 @@ class NaiveFleet:
 
     def _next_moment(self) -> Moment | None:
         moments = [Moment(at, "grace", name) for name, at in self.grace_until.items()]
-        moments += [Moment(at, "grace", key) for key, at in self.node_grace_until.items()]
+        moments += [Moment(at, "node_grace", key) for key, at in self.node_grace_until.items()]
         for part in self.parts:
             moments += part.moments()
         return min(moments, default=None)
@@ -200,6 +199,7 @@ class NaiveFleet:
     def _fire(self, moment: Moment) -> None:
         if moment.kind == "grace":
             self.grace_until.pop(moment.subject, None)
+        if moment.kind == "node_grace":
             self.node_grace_until.pop(moment.subject, None)
         for part in self.parts:
             part.fired(moment)
@@ -260,13 +260,14 @@ class NaiveFleet:
     def _due_after(self, change: Callable[[], object]) -> dict[str, set[str]]:
         """Make a change; whom it asks, by comparing everything before with everything after."""
         before = self._questions()
-        requests = {key: fact.request for key, fact in self.all("workload").items()}
+        takes = {key: (fact.request, fact.deploy) for key, fact in self.all("workload").items()}
         ground, ways = self._ground(), (self.inertia, self.kappa)
         change()
         after = self._questions()
         due: dict[str, set[str]] = {}
         for subject in self.refused:
-            if subject in after and requests[subject] != self.fact("workload", subject).request:
+            fact = self.fact("workload", subject)
+            if subject in after and takes[subject] != (fact.request, fact.deploy):
                 due[subject] = {"edited"}
         for subject, (*edited, candidates) in after.items():
             was = before.get(subject)
@@ -645,7 +646,11 @@ class NaiveFleet:
             if being.fact is None and being.at + DAY <= self.now:
                 del self.beings[noun, subject]
                 if noun == "workload":
-                    self.newest.pop(subject, None)
+                    # And what was decided about it in a cluster, unless it still holds some there.
+                    for about in list(self.newest):
+                        name, _, place = about.partition("@")
+                        if name == subject and not self.book.is_held(name, place):
+                            del self.newest[about]
             for uid, until in list(being.dead.items()):
                 if until is not None and until <= self.now:
                     del being.dead[uid]

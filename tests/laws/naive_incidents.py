@@ -1,0 +1,108 @@
+"""A slow, literal model of incidents: whatever contradicts the book, looked for everywhere each time.
+
+What contradicted it when an incident was recorded is not recorded again until it has ended. Nothing
+is recorded under ``hold``; what has ended by the time it is lifted never is.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.event import Fact
+from tests.laws.naive_book import decides
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Moment, Said
+
+Contradiction = tuple[str, str, str]
+"""Subject, what it is, and the node."""
+
+
+@dataclass(slots=True)
+class NaiveIncidents:
+    """The last of the parts: what the decisions of an event put right is no contradiction."""
+
+    fleet: NaiveFleet
+    told: set[Contradiction] = field(default_factory=set)
+    kept: dict[Contradiction, str] = field(default_factory=dict)
+    """Upserts that would have changed the pieces of a node, since when they were told."""
+    bases: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Which life of a node has how many pieces to a core."""
+
+    def __post_init__(self) -> None:
+        self.fleet.parts.append(self)
+
+    def moments(self) -> list[Moment]:
+        """Nothing runs out."""
+        return []
+
+    def fired(self, moment: Moment) -> None:
+        """Only what is so matters."""
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """A node keeps its pieces while some of them are given out."""
+        if not isinstance(fact, NodeUpserted):
+            return
+        being = self.fleet.beings["node", subject]
+        life, base = self.bases.get(subject, (0, 0))
+        bound = [
+            one.bound.cores
+            for holder in self.fleet.book.holders
+            for one in holder.holdings(subject)
+            if one.bound.cores
+        ]
+        if being.life == life and base != fact.share_base and bound:
+            being.fact = replace(fact, share_base=base)
+            numbers = f"kept:{base} told:{fact.share_base}"
+            self.kept[subject, "share_base_kept", subject] = numbers
+
+    def folded(self) -> None:
+        """What is over may begin again."""
+        self.told &= self._contradictions().keys()
+        for key, node in self.fleet.all("node").items():
+            self.bases[key] = (self.fleet.life("node", key), node.share_base)
+
+    def settled(self) -> None:
+        """Nothing follows."""
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Record what began."""
+        said = []
+        now = self._contradictions()
+        for one, numbers in sorted((now | self.kept).items()):
+            subject, what, node = one
+            if one in self.told:
+                continue
+            # An incident is no answer, so what was decided last about its subject stays that.
+            number, previous = self.fleet.number, self.fleet.newest.get(subject)
+            self.fleet.number += 1
+            ran_out = None if moment is None else (moment.kind, moment.subject)
+            said.append(
+                Said(
+                    number,
+                    self.fleet.position,
+                    ran_out,
+                    "incident",
+                    subject,
+                    None if subject == node else previous,
+                    rows={node: numbers},
+                    reason=what,
+                )
+            )
+        self.told, self.kept = set(now), {}
+        return said
+
+    def _contradictions(self) -> dict[Contradiction, str]:
+        found: dict[Contradiction, str] = {}
+        book = self.fleet.book
+        for key, node in self.fleet.all("node").items():
+            held = book.all_holdings(key)
+            short = {name: -left for name, left in book.free(key).amounts().items() if left < 0}
+            if held and short:
+                numbers = " ".join(f"{name}:{left}" for name, left in sorted(short.items()))
+                found[key, "over_committed", key] = numbers
+            for (workload, kind), pods in book.crews(key).items():
+                fact = self.fleet.fact("workload", workload)
+                there = sum(one.workload == workload for one in held)
+                if fact is not None and fact.kind == kind and decides(fact) and len(pods) > there:
+                    one = (f"{workload}@{node.cluster}", "pods_beyond_instances", key)
+                    found[one] = f"instances:{there} pods:{len(pods)}"
+        return found

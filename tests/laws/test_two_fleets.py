@@ -1,0 +1,106 @@
+"""Laws of deployments over long crowded histories, each of which is a seed.
+
+The engine and the naive fleet agree after every event; what is held and what is free add up to what
+is declared; and what still fits where it is stays there, whatever happens to others.
+"""
+
+import pytest
+
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.workload import WorkloadRescheduled
+from ledger.reducers.instances import workload_of
+from ledger.reducers.world import World
+from ledger.units import Subject
+from tests.histories import History
+from tests.laws.crowded_histories import Happening, history, smallest
+from tests.laws.two_fleets import difference, least_difference
+
+EVENTS = 220
+
+
+def lived(seed: int) -> list[tuple[World, Happening, World]]:
+    """Every happening of a history, between the World before and the World after it."""
+    log = History()
+    steps = []
+    for happening in history(seed, EVENTS):
+        before = log.world
+        log.add(happening.fact, after=happening.after)
+        steps.append((before, happening, log.world))
+    return steps
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_fleet_that_looks_at_everything_deploys_the_same(seed: int) -> None:
+    happenings = history(seed, EVENTS)
+
+    if difference(happenings) is not None:
+        pytest.fail(least_difference(happenings))
+
+
+@pytest.mark.long
+def test_two_thousand_fleets_deploy_the_same() -> None:
+    for seed in range(10_000, 12_000):
+        happenings = history(seed, EVENTS)
+        if difference(happenings) is not None:
+            pytest.fail(f"seed {seed}, {least_difference(happenings)}")
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_what_still_fits_stays_where_it_is(seed: int) -> None:
+    kept = 0
+    for before, happening, after in lived(seed):
+        if before.policy.hold or after.policy.hold:
+            continue
+        for subject, was in before.deployments.of.items():
+            now = after.deployments.of.get(subject)
+            if now is None or not asked_alike(before, happening, after, subject):
+                continue
+            still = {one.number: one for one in now.instances}
+            for one in was.instances:
+                wanted = after.workload(workload_of(subject))
+                assert wanted is not None
+                assert wanted.deploy is not None
+                terms = (wanted.request, wanted.deploy.node_selector)
+                node = Subject(f"{was.cluster}/{one.node}")
+                if (one.terms.request, one.terms.selector) == terms and takes_on(
+                    before, after, node
+                ):
+                    assert still[one.number] == one
+                    kept += 1
+    assert kept > 100, "otherwise nothing was shown"
+
+
+def asked_alike(before: World, happening: Happening, after: World, subject: Subject) -> bool:
+    """Whether the same was wanted of a subject before and after."""
+    was, now = before.deployments.of[subject], after.deployments.of[subject]
+    fact = happening.fact
+    fresh = isinstance(fact, WorkloadRescheduled) and fact.fresh
+    one, other = (world.workload(workload_of(subject)) for world in (before, after))
+    return (
+        not (fresh or was.over or now.over)
+        and was.share == now.share
+        and one is not None
+        and other is not None
+        and (one.uid, one.deploy, one.kind) == (other.uid, other.deploy, other.kind)
+    )
+
+
+def takes_on(before: World, after: World, node: Subject) -> bool:
+    """Whether a node is the same as before, and may take more."""
+    was, now = before.objects.fact("node", node), after.objects.fact("node", node)
+    return (
+        isinstance(was, NodeUpserted)
+        and isinstance(now, NodeUpserted)
+        and was.uid == now.uid
+        and now.ready
+        and now.schedulable
+        and node not in after.rooms.reclaiming
+    )
+
+
+def test_a_smaller_history_still_fails_and_has_nothing_to_spare() -> None:
+    happenings = [one._replace(after=place) for place, one in enumerate(history(1, 40))]
+
+    least = smallest(happenings, lambda part: {3, 17} <= {one.after for one in part})
+
+    assert [one.after for one in least] == [3, 17]

@@ -1,0 +1,214 @@
+"""The engine and the naive fleet live through the same crowded history, and where they first differ.
+
+    python -m tests.laws.two_fleets --seed 1 --histories 2000 --events 220
+
+Each history is a seed (``tests.laws.crowded_histories``). Of one in which the two differ the smallest
+part is told in which they still do.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from ledger.decisions.step import Step
+from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
+from ledger.facts.division import Division
+from ledger.facts.incident import Incident
+from ledger.facts.refusal import Refusal
+from ledger.reducers.incidents import Contradiction
+from ledger.reducers.rooms import free
+from ledger.reducers.world import World
+from tests.histories import FLEET, History, allocation, subject_of
+from tests.laws.crowded_histories import Happening, history, smallest
+from tests.laws.naive_book import Bound
+from tests.laws.naive_deployments import NaiveDeployments, Standing, told
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_incidents import NaiveIncidents
+from tests.laws.naive_part import Said
+
+
+def difference(happenings: Sequence[Happening]) -> str | None:
+    """What the two first disagree about; None where they never do."""
+    log = History()
+    naive = NaiveFleet(salt=FLEET)
+    deployments = NaiveDeployments(naive)
+    NaiveIncidents(naive)
+    for place, (fact, after) in enumerate(happenings):
+        step = log.add(fact, after=after)
+        divided = naive.add(
+            fact, subject=subject_of(fact), source="test", at=log.events[-1].recorded_at
+        )
+        pairs = (
+            ("divisions", _divisions(step), [[one.subject, one.answer] for one in divided]),
+            ("decisions", _decisions(step), naive.said),
+            ("effect", step.effect, naive.effect),
+            ("ended", sorted(map(tuple, step.ended)), sorted(naive.ended)),
+            ("in force", _in_force(step.world), _held(deployments)),
+            ("free", _free(step.world), _counted(naive)),
+        )
+        for what, engine, model in pairs:
+            if engine != model:
+                return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+    return None
+
+
+def _free(world: World) -> dict[str, dict[str, int]]:
+    """What every node has free, and that it is below zero only where that is known to be so."""
+    found = {}
+    for (noun, key), known in sorted(world.objects.known.items()):
+        if noun != "node" or not isinstance(known.fact, NodeUpserted):
+            continue
+        offer = free(world, known.fact)
+        cores = offer.cores or [(str(core), offer.share_base) for core in range(offer.whole)]
+        found[str(key)] = {
+            "cpu": offer.cpu,
+            "memory": offer.memory,
+            "storage": offer.storage,
+            **({} if offer.pods is None else {"pods": offer.pods}),
+            **{f"core {core}": pieces for core, pieces in cores},
+            **{f"group {group}": left for group, left in offer.numa_memory},
+            **{f"device {device}": left for device, left in offer.volumes},
+        }
+        one = Contradiction(key, "over_committed", key)
+        known_short = one in world.incidents.told or one in world.incidents.untold
+        assert known_short or min(found[str(key)].values()) >= 0, (
+            f"{key} is short, and nobody knows"
+        )
+    return found
+
+
+def _counted(naive: NaiveFleet) -> dict[str, dict[str, int]]:
+    """The same, counted anew; without what a node does not declare any more."""
+    counted = {}
+    for key, node in sorted(naive.all("node").items()):
+        left = naive.book.free(key)
+        declared = {"cpu", "memory", "storage", "pods"}
+        declared |= {f"core {core}" for core, _ in node.cores}
+        declared |= {f"core {core}" for core in range((node.cpu or 0) // 1000)}
+        declared |= {f"group {group}" for group, _ in node.numa_memory}
+        declared |= {f"device {device}" for device, _ in node.volumes}
+        counted[key] = {name: one for name, one in left.amounts().items() if name in declared}
+    return counted
+
+
+def least_difference(happenings: Sequence[Happening]) -> str:
+    """The least part of a history in which the two differ, and what they then disagree about."""
+    least = smallest(happenings, lambda part: difference(part) is not None)
+    told = [f"  {place} +{after} {fact}" for place, (fact, after) in enumerate(least)]
+    return "\n".join(["the least of it:", *told, str(difference(least))])
+
+
+def _divisions(step: Step) -> list[list[object]]:
+    found: list[list[object]] = []
+    for made in step.decisions:
+        outcome = made.outcome
+        if isinstance(outcome, Division):
+            found.append([made.subject, allocation(made)])
+        elif isinstance(outcome, Refusal) and outcome.wanted == "division":
+            found.append([made.subject, outcome.reason])
+    return found
+
+
+def _decisions(step: Step) -> list[Said]:
+    """All but divisions, as the model tells them."""
+    return [_said(made) for made in step.decisions if _is_not_divided(made)]
+
+
+def _is_not_divided(made: Decision) -> bool:
+    outcome = made.outcome
+    return not (
+        isinstance(outcome, Division)
+        or (isinstance(outcome, Refusal) and outcome.wanted == "division")
+    )
+
+
+def _said(made: Decision) -> Said:
+    moment = (
+        None if made.deadline is None else (str(made.deadline.kind), str(made.deadline.subject))
+    )
+    said = Said(
+        made.number, made.position, moment, made.kind, made.subject, made.previous, moved=made.moved
+    )
+    match made.outcome:
+        case Deployment() as deployment:
+            said.rows = {
+                str(one.number): told(
+                    f"{deployment.cluster}/{one.node}",
+                    Bound(
+                        one.group,
+                        dict(one.cores),
+                        {text: (device, size) for text, device, size in one.volumes},
+                    ),
+                )
+                for one in deployment.instances
+            }
+        case CapacityClass() as decided:
+            said.rows = {"target": str(decided.target), **dict.fromkeys(decided.flags, "")}
+        case Refusal() as refusal:
+            said.reason, said.waits_for = refusal.reason, refusal.waits_for
+        case Incident() as incident:
+            numbers = " ".join(f"{name}:{number}" for name, number in incident.numbers)
+            said.rows, said.reason = {incident.node: numbers}, incident.what
+        case _:
+            pass
+    return said
+
+
+def _in_force(world: World) -> dict[str, object]:
+    """What each subject holds, which numbers wait, whether an order is open."""
+    return {
+        str(subject): (
+            {
+                one.number: (f"{deployed.cluster}/{one.node}", one.terms.request)
+                for one in deployed.instances
+            },
+            {one.number for one in deployed.waiting},
+            deployed.ordered,
+        )
+        for subject, deployed in sorted(world.deployments.of.items())
+        if deployed.instances or deployed.waiting or deployed.ordered
+    }
+
+
+def _held(deployments: NaiveDeployments) -> dict[str, object]:
+    def of(standing: Standing) -> tuple[object, ...]:
+        held = {number: (one.node, one.request) for number, one in standing.held.items()}
+        return held, standing.lost, standing.ordered
+
+    return {
+        subject: of(standing)
+        for subject, standing in sorted(deployments.standing.items())
+        if standing.held or standing.lost or standing.ordered
+    }
+
+
+def main() -> int:
+    """Compare many histories; 1 if any differs."""
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--histories", type=int, default=2000)
+    parser.add_argument("--events", type=int, default=220)
+    parser.add_argument("--stop-after", type=int, default=1, help="so many that differ")
+    asked = parser.parse_args()
+    began = time.monotonic()
+    differ = 0
+    for seed in range(asked.seed, asked.seed + asked.histories):
+        whole = history(seed, asked.events)
+        if difference(whole) is None:
+            continue
+        differ += 1
+        sys.stdout.write(f"seed {seed}, {least_difference(whole)}\n")
+        if differ == asked.stop_after:
+            break
+    spent = round(time.monotonic() - began)
+    sys.stdout.write(f"seeds {asked.seed} to {seed}: {differ} differ, {spent} s\n")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
