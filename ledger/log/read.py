@@ -19,6 +19,9 @@ from ledger.units import Position
 PAGE: Final = 1000
 """Rows a page: past a few hundred the round trip is lost in the noise, and memory stays small."""
 
+PAGE_BYTES: Final = 8 * 1024 * 1024
+"""And a page ends behind the event that reaches this: one alone may have a mebibyte."""
+
 
 class StoredEvent(NamedTuple):
     """A row of the log: everything its leaf is made of, and the leaf."""
@@ -40,10 +43,14 @@ class StoredEvent(NamedTuple):
     leaf: bytes
 
 
+_NAMES = ", ".join(StoredEvent._fields)
+
 _PAGE = f"""
-SELECT {", ".join(StoredEvent._fields)}
-  FROM ledger.events WHERE fleet = $1 AND position >= $2 AND position < $3
- ORDER BY position LIMIT $4
+SELECT {_NAMES} FROM (
+  SELECT {_NAMES}, sum(octet_length(payload)) OVER (ORDER BY position) - octet_length(payload) AS before
+    FROM ledger.events WHERE fleet = $1 AND position >= $2 AND position < $3
+   ORDER BY position LIMIT $4
+) AS page WHERE before < $5 ORDER BY position
 """  # noqa: S608 - the names are our own
 
 
@@ -55,9 +62,9 @@ async def page(
     before: int = 2**63 - 1,
     limit: int = PAGE,
 ) -> list[StoredEvent]:
-    """Up to ``limit`` events from position ``first`` on, in order."""
+    """Up to ``limit`` events from position ``first`` on, in order; fewer where they are large."""
     with refusals_named():
-        rows = await connection.fetch(_PAGE, fleet.number, first, before, limit)
+        rows = await connection.fetch(_PAGE, fleet.number, first, before, limit, PAGE_BYTES)
     return [StoredEvent._make(row) for row in rows]
 
 

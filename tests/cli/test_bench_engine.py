@@ -104,7 +104,7 @@ def test_a_large_fleet_is_drawn_stage_by_stage() -> None:
     assert min(pod["time"] for pod in pods) > max(event["time"] for event in opening)
 
 
-@pytest.mark.parametrize("part", ["memory", "nodes", "size"])
+@pytest.mark.parametrize("part", ["memory", "nodes", "size", "snapshot"])
 def test_a_part_without_a_server_prints_one_line(part: str) -> None:
     (said,) = bench("--part", part)
 
@@ -113,8 +113,9 @@ def test_a_part_without_a_server_prints_one_line(part: str) -> None:
     assert said["bars"]
 
 
-def test_size_is_measured_alone() -> None:
-    assert bench("--part", "size", "--part", "memory", code=2) == []
+@pytest.mark.parametrize("part", ["size", "snapshot"])
+def test_what_fills_the_memory_is_measured_alone(part: str) -> None:
+    assert bench("--part", part, "--part", "memory", code=2) == []
 
 
 def test_a_missed_bar_is_an_exit_code_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

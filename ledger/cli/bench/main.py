@@ -204,6 +204,11 @@ class Part(StrEnum):
     LATENCY = "latency"
     NODES = "nodes"
     SIZE = "size"
+    SNAPSHOT = "snapshot"
+
+
+ALONE: Final = (Part.SIZE, Part.SNAPSHOT)
+"""They fill this process's memory."""
 
 
 @app.command("engine")
@@ -211,7 +216,7 @@ def engine(
     part: Annotated[
         list[Part] | None,
         typer.Option(
-            help="Only this; may be given again. Default: all but size, which is long and runs alone."
+            help="Only this; may be given again. Default: all but size and snapshot, which are long and run alone."
         ),
     ] = None,
     events: Events = 200_000,
@@ -239,15 +244,16 @@ def engine(
     - latency: from an append to its decisions in SQL, while events stream in
     - nodes: one node event at 500 nodes and at 50,000
     - size: 100 clusters, 50,000 nodes, 100,000 workloads, a million replicas in memory
+    - snapshot: the same fleet written down beside deciding, and read again
     """
     from ledger.cli.bench import engine_history as history
-    from ledger.cli.bench import engine_nodes, engine_size
+    from ledger.cli.bench import engine_nodes, engine_size, engine_snapshot
 
     logs.configure(level=logging.WARNING)
 
-    wanted = list(dict.fromkeys(part or [one for one in Part if one is not Part.SIZE]))
-    if Part.SIZE in wanted and len(wanted) > 1:
-        raise typer.BadParameter("size is measured alone", param_hint="--part")
+    wanted = list(dict.fromkeys(part or [one for one in Part if one not in ALONE]))
+    if len(wanted) > 1 and any(one in ALONE for one in wanted):
+        raise typer.BadParameter("size and snapshot are measured alone", param_hint="--part")
     sizes = history.MIXED
     if quick:
         sizes, events, rounds, seconds = history.QUICK, QUICK_EVENTS, 1, 0.5
@@ -275,6 +281,9 @@ def engine(
                 return engine_nodes.node_events(rounds=rounds, quick=quick)
             case Part.SIZE:
                 return engine_size.size(engine_size.QUICK if quick else engine_size.LARGEST)
+            case Part.SNAPSHOT:
+                sizes_ = engine_size.QUICK if quick else engine_size.LARGEST
+                return engine_snapshot.snapshot(sizes_)
 
     missed = 0
     for one in wanted:

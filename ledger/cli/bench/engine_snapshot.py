@@ -1,0 +1,105 @@
+"""How long a very large fleet's snapshot takes to be written and read, and for how long deciding waits.
+
+The fleet is that of ``engine_size``, folded and decided in this process. Its snapshot is spelled by a
+forked child, as a decider has it done, and read back; Postgres is not in it. What deciding waits for
+is the fork.
+
+Whatever else was measured in the same process would count too, so this part runs alone.
+"""
+
+import gc
+import os
+import tempfile
+from time import perf_counter
+from typing import Final
+
+from ledger.cli.bench.engine_finding import Bar, Finding, digits
+from ledger.cli.bench.engine_history import beginning, rows
+from ledger.cli.bench.engine_size import told
+from ledger.cli.bench.processes import memory_mb
+from ledger.cli.simulator.sizes import Sizes
+from ledger.decisions.step import advance
+from ledger.engine.spelling_child import Written, fork
+from ledger.log.folding import event
+from ledger.log.garbage import seldom_collected
+from ledger.log.snapshots import decompressed
+from ledger.reducers.snapshot import Reading
+from ledger.reducers.world import World
+
+WRITTEN_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 0.2
+READ_SECONDS: Final = 15.0
+
+_OBJECTS: Final = 100_000
+
+
+def snapshot(sizes: Sizes) -> Finding:
+    """Build the fleet, write its snapshot, read it."""
+    world = _built(sizes)
+    objects = len(world.objects.known)
+    before, _ = memory_mb(os.getpid())
+    with tempfile.TemporaryFile(buffering=0) as file:
+        began = perf_counter()
+        child = fork(world, file.fileno())
+        pause = perf_counter() - began
+        _, status = os.waitpid(child, 0)
+        writing = perf_counter() - began
+        assert status == 0, f"the child ended with {status}"
+        written = Written.read(file)
+        began = perf_counter()
+        again, digest = _read(list(written.parts(file)))
+        reading = perf_counter() - began
+    assert digest == written.digest.hex(), "what was read is what was written"
+    assert again.position == world.position
+    after, _ = memory_mb(os.getpid())
+    share = _OBJECTS / max(objects, 1)
+    figures = {
+        "objects": objects,
+        "replicas": sizes.replicas,
+        "events": int(world.position),
+        "decisions": int(world.decisions),
+        "bytes": written.size,
+        "stored_bytes": written.stored_bytes,
+        "written_seconds": digits(writing),
+        "pause_seconds": digits(pause),
+        "read_seconds": digits(reading),
+        "bytes_each_100000_objects": int(written.size * share),
+        "written_seconds_each_100000_objects": digits(writing * share),
+        "read_seconds_each_100000_objects": digits(reading * share),
+        "mib_folded": before,
+        "mib_read_besides": after - before,
+    }
+    return Finding(
+        part="snapshot",
+        about="a very large fleet written down and read again",
+        figures=figures,
+        bars=[
+            Bar("seconds to write", digits(writing), at_most=WRITTEN_SECONDS),
+            Bar("seconds of pause", digits(pause), at_most=PAUSE_SECONDS),
+            Bar("seconds to read", digits(reading), at_most=READ_SECONDS),
+        ],
+    )
+
+
+def _built(sizes: Sizes) -> World:
+    world = beginning()
+    with seldom_collected():
+        for stage in ("opening", "pods"):
+            for row in rows(told(sizes, stage), first=world.position):
+                world = advance(world, event(row)).world
+    return world
+
+
+def _read(parts: list[bytes]) -> tuple[World, str]:
+    """As a decider reads it: without looking for garbage meanwhile."""
+    reading = Reading()
+    rest = b""
+    gc.disable()
+    try:
+        for part in parts:
+            *lines, rest = (rest + decompressed(part)).split(b"\n")
+            for line in lines:
+                reading.take(line + b"\n")
+        return reading.world(), reading.digest
+    finally:
+        gc.enable()
