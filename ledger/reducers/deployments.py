@@ -19,7 +19,7 @@ When the life of a workload is over, what it holds stays until a decision gives 
 by the event itself where nothing is held that a decision would be about.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from immutables import Map
 
@@ -28,6 +28,7 @@ from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers import deadlines, jobs, retries
 from ledger.reducers.annotations import readable
+from ledger.reducers.book import Change
 from ledger.reducers.candidates import wish
 from ledger.reducers.instances import (
     Deployed,
@@ -42,11 +43,18 @@ from ledger.reducers.rooms import claims_replaced, with_holdings
 from ledger.reducers.world import Causes, Ended, Question, Released, World
 from ledger.units import ClusterName, Replicas, Subject
 
+Counted = Callable[[World], tuple[World, list[Change]]]
+"""The World in which it is known what others hold beside instances, and what changes with that."""
+
 _NOWHERE: Map[ClusterName, None] = Map()
 _NO_CAUSE: Causes = frozenset()
 _EDITED: Causes = frozenset({"edited"})
 _SHARE: Causes = frozenset({"share"})
 _TARGET: Causes = frozenset({"target"})
+
+
+def _uncounted(world: World) -> tuple[World, list[Change]]:
+    return world, []
 
 
 def hook(subject: Subject) -> retries.Hook:
@@ -212,11 +220,23 @@ def node_reclaiming(world: World, node: Subject) -> World:
     return world
 
 
-def decided(world: World, subject: Subject, after: Deployed, *, complete: bool) -> World:
-    """A decision says what a subject has now, in the place of all that it had."""
+def decided(
+    world: World,
+    subject: Subject,
+    after: Deployed,
+    *,
+    complete: bool,
+    counted: Counted = _uncounted,
+) -> World:
+    """A decision says what a subject has now, in the place of all that it had.
+
+    What else holds something of these nodes is ``counted`` anew with it, so that nothing seems to
+    grow that is only held by somebody else now.
+    """
     before = world.deployments.of.get(subject)
-    changes = exchanged(after.cluster, () if before is None else before.instances, after.instances)
-    moved = with_holdings(_with_deployed(world, subject, after), changes)
+    held = () if before is None else before.instances
+    moved, more = counted(_with_deployed(world, subject, after))
+    moved = with_holdings(moved, [*exchanged(after.cluster, held, after.instances), *more])
     if complete or subject not in moved.deployments.of:
         moved = retries.end_refusal(moved, Question("deployment", subject), hook(subject))
     return claims_replaced(world, moved, after.workload)

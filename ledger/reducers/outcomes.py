@@ -115,8 +115,13 @@ def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
         ordered=decided.ordered,
         number=decision.number,
     )
-    world = deployments.decided(world, decision.subject, after, complete=decided.complete)
-    return pods.placed_anew(world, before.cluster, before, after)
+    return deployments.decided(
+        world,
+        decision.subject,
+        after,
+        complete=decided.complete,
+        counted=lambda placed: pods.placed_anew(placed, before.cluster, before, after),
+    )
 
 
 def _refused(world: World, decision: Decision, refusal: Refusal) -> World:

@@ -114,6 +114,11 @@ def node_changed(world: World, node: Subject) -> World:
 
 def recounted(world: World, crews: Iterable[Crew]) -> World:
     """The World in which these crews hold what they are to hold, and contradict what they contradict."""
+    return with_holdings(*_recounting(world, crews))
+
+
+def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change]]:
+    """The same but for the book, and what changes there."""
     changes: list[Change] = []
     pods, found = world.pods, world.incidents
     for crew in sorted(crews):
@@ -132,7 +137,7 @@ def recounted(world: World, crews: Iterable[Crew]) -> World:
             changes += [Change(crew.node, before, -1), Change(crew.node, after, 1)]
     if pods is not world.pods or found is not world.incidents:
         world = replace(world, pods=pods, incidents=found)
-    return with_holdings(world, [change for change in changes if change.holding != NO_HOLDING])
+    return world, [change for change in changes if change.holding != NO_HOLDING]
 
 
 def held_beyond(world: World, crew: Crew, names: Collection[str], placed: int) -> Holding:
@@ -182,8 +187,13 @@ def tasks_given_up(world: World, job: Subject, counts: Mapping[Subject, int]) ->
     return recounted(world, touched)
 
 
-def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Deployed) -> World:
-    """A decision says where instances are: where some were given up, the last pods count no more."""
+def placed_anew(
+    world: World, cluster: ClusterName, before: Deployed, after: Deployed
+) -> tuple[World, list[Change]]:
+    """A decision says where instances are: where some were given up, the last pods count no more.
+
+    What changes in the book is for whoever takes the instances in, to be made in one.
+    """
     was = Counter(one.node for one in before.instances)
     is_ = Counter(one.node for one in after.instances)
     pods = world.pods
@@ -193,7 +203,7 @@ def placed_anew(world: World, cluster: ClusterName, before: Deployed, after: Dep
         touched += crews
         for crew in crews:
             pods = _given_up(pods, crew, max(0, was[name] - is_[name]))
-    return recounted(replace(world, pods=pods), touched)
+    return _recounting(replace(world, pods=pods), touched)
 
 
 def _seen(world: World, before: World, subject: Subject, *, same_life: bool = False) -> World:
