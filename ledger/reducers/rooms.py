@@ -67,7 +67,8 @@ def with_nodes(
     named = tuple(subjects)
     after = _offered(world, replace(world, objects=objects, rooms=rooms), named)
     # Whatever changed on a node may be what somebody there waits for.
-    for cluster in sorted({subject.partition("/")[0] for subject in named}):
+    changed = {subject.partition("/")[0] for subject in named if _changed(world, after, subject)}
+    for cluster in sorted(changed):
         after = grew_for(after, ("nodes", cluster))
     return _judged(after, named)
 
@@ -222,6 +223,16 @@ def _judged(world: World, subjects: Iterable[Subject]) -> World:
         missing = book.short(node, held) if isinstance(node, NodeUpserted) else ()
         found = incidents.found(found, one, missing) if missing else incidents.over(found, one)
     return replace(world, incidents=found, turned=turned)
+
+
+def _changed(before: World, after: World, subject: Subject) -> bool:
+    """Whether a node says anything else than before, or has another mark."""
+    was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
+    if (subject in before.rooms.reclaiming) != (subject in after.rooms.reclaiming):
+        return True
+    if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
+        return was is not is_
+    return was != replace(is_, revision=was.revision)
 
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:
