@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Sizes
 from ledger.decisions.step import advance
-from ledger.engine import decider
+from ledger.engine import decider, following
 from ledger.engine.activity import Activity
 from ledger.engine.decider import Decider
 from ledger.engine.following import Following
@@ -98,17 +98,17 @@ async def world_digest(connection: asyncpg.Connection, *, from_snapshots: bool) 
     async def nothing() -> None:
         """Nobody else to look after."""
 
-    following = Following(
+    folding = Following(
         connection,
         await the_fleet(connection),
         from_snapshots=from_snapshots,
         meanwhile=nothing,
         activity=Activity(),
     )
-    while await following.step():
+    while await folding.step():
         pass
-    assert following.world is not None
-    return snapshot.digest(following.world)
+    assert folding.world is not None
+    return snapshot.digest(folding.world)
 
 
 async def test_snapshots_are_written_while_it_decides_and_the_newest_few_are_kept(
@@ -549,3 +549,54 @@ async def test_who_is_asked_to_stop_gives_up_the_snapshot(
 
     async with asyncio.timeout(10):
         await deciding
+
+
+async def test_who_falls_silent_is_replaced_within_seconds(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, history(120), clock="event")
+    fleet = await the_fleet(anybody)
+    one = Decider(anybody, fleet, holder="one")
+    assert await one.turn(ticks=False)
+    stop = asyncio.Event()
+    other = asyncio.create_task(
+        decider.decide(database_url, holder="other", until_idle=False, stop=stop, snapshots=OFTEN)
+    )
+
+    async def written() -> bool:
+        return await positions(anybody) == [119]
+
+    await until(written)
+    # The first one is not heard of again.
+    fell_silent = asyncio.get_running_loop().time()
+    await lines.ingest(anybody, history(130)[120:], clock="event")
+
+    async def all_decided() -> bool:
+        return (await decisions.cursor(anybody, fleet))[0] == 129
+
+    await until(all_decided)
+    assert asyncio.get_running_loop().time() - fell_silent < leases.LEASE_SECONDS + 5
+    stop.set()
+    await other
+
+
+@pytest.mark.usefixtures("everything_logged")
+async def test_a_long_fold_tells_how_far_it_is(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "TOLD_EVERY_SECONDS", 0.0)
+    await lines.ingest(anybody, [cluster_line(number) for number in range(1500)])
+    await decided(database_url, every=None)
+    activity = Activity()
+    one = Decider(anybody, await the_fleet(anybody), holder="tests", activity=activity)
+
+    with capture_logs() as said:
+        assert await one.turn(ticks=False)
+        assert activity.unfolded == {"test": 500}
+        assert await one.turn(ticks=False)
+        assert activity.unfolded == {}
+
+    (told,) = [line for line in said if line["event"] == "folding"]
+    assert (told["fleet"], told["position"], told["through"]) == ("test", 999, 1499)
+    assert told["events_per_second"] > 0
+    assert told["seconds_left"] >= 0
