@@ -31,7 +31,7 @@ from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.deployment import Instance, Terms, Volume
 from ledger.facts.workload import Request
 from ledger.reducers import book
-from ledger.reducers.book import NOTHING_HELD, Held, Offer
+from ledger.reducers.book import NOTHING_HELD, Held, Offer, Shared
 from ledger.reducers.instances import holding, node_of
 from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
@@ -71,7 +71,8 @@ class Nodes:
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed."""
-    _capacities: dict[tuple[object, ...], int] = field(default_factory=dict)
+    _capacities: dict[Offer, int] = field(default_factory=dict)
+    _shared: dict[Shared, int] = field(default_factory=dict)
     _subjects: dict[NodeName, Subject] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
     _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
@@ -144,25 +145,23 @@ class Nodes:
             return 0
         found = self._by_name.get(name)
         if found is None:
-            key = self._decisive(name, self.one)
-            found = self._capacities.get(key)
-            if found is None:
-                found = self._capacities[key] = room.capacity(self.offer(name), self.one)
-            self._by_name[name] = found
+            found = self._by_name[name] = self._measured(name, self.one)
         return found
 
-    def _decisive(self, name: NodeName, one: Wanted) -> tuple[object, ...]:
-        """What the capacity of a node depends on: those that are equal in this hold equally many."""
-        if one.cpu_bind or one.volumes:
-            return self.offer(name)
-        # Who shares cores and brings no volumes looks at amounts only: no need to spell all of them.
-        node, held = self.facts[name], self._held(name)
-        return (
-            len(node.cores) if node.cpu is None else node.cpu,
-            node.memory - held.memory,
-            node.storage - held.storage,
-            None if node.pods is None else node.pods - held.pods,
-        )
+    def _measured(self, name: NodeName, one: Wanted) -> int:
+        """Nodes that have the same of what matters are measured once."""
+        found: int | None
+        if not one.bound:
+            shared = book.shared(self.facts[name], self._held(name))
+            found = self._shared.get(shared)
+            if found is None:
+                found = self._shared[shared] = room.shared_capacity(shared, one)
+            return found
+        offer = self.offer(name)
+        found = self._capacities.get(offer)
+        if found is None:
+            found = self._capacities[offer] = room.capacity(offer, one)
+        return found
 
     def pool(self, among: str) -> tuple[NodeName, ...]:
         """Those seen that are of a class, or all of them."""

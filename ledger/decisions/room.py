@@ -15,6 +15,7 @@ Which clusters are candidates, and what becomes of the answer, is told elsewhere
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from ledger.core.capacity.amounts import INFINITE, Core, Device, NumaGroup, instances_within
@@ -25,7 +26,7 @@ from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.errors import InvalidRequest
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import Offer
+from ledger.reducers.book import Offer, Shared, shared_of
 from ledger.reducers.rooms import free, node_in_use
 from ledger.reducers.world import Claim, World
 from ledger.units import Bytes, ClusterName, Replicas
@@ -53,7 +54,12 @@ class Wanted:
     @property
     def cpu(self) -> Fraction:
         """In cores."""
-        return Fraction(self.cpu_milli, MILLI)
+        return _in_cores(self.cpu_milli)
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is bound to a part of a node: cores or devices of its own."""
+        return self.cpu_bind or bool(self.volumes)
 
 
 def wanted(world: World, workload: WorkloadUpserted) -> Wanted:
@@ -80,6 +86,12 @@ def wanted(world: World, workload: WorkloadUpserted) -> Wanted:
     )
 
 
+# The same few requests come again and again in a fleet.
+@lru_cache(maxsize=1024)
+def _in_cores(cpu_milli: int) -> Fraction:
+    return Fraction(cpu_milli, MILLI)
+
+
 def available(world: World, cluster: ClusterName, one: Wanted) -> Replicas:
     """How many more fit on a cluster as things are."""
     known = world.clusters.get(cluster)
@@ -97,24 +109,29 @@ def available(world: World, cluster: ClusterName, one: Wanted) -> Replicas:
 
 def capacity(node: Offer, one: Wanted) -> int:
     """How many fit on a node that has this free; less than nothing is nothing."""
-    memory = Bytes(max(0, node.memory))
-    fitting = [
-        storage_capacity(
-            free=Bytes(max(0, node.storage)), request=Bytes(one.storage), volumes=Bytes(0)
-        ),
-        INFINITE if node.pods is None else max(0, node.pods),
-    ]
+    most = shared_capacity(shared_of(node), one)
     if one.cpu_bind:
-        fitting += [_bound(node, one), instances_within(max(0, node.cpu), one.cpu_milli)]
-    else:
-        cores = len(node.cores) or node.whole
-        fitting.append(
-            memory_capacity(cores=cores, cpu=one.cpu, free=memory, request=Bytes(one.memory))
-        )
+        most = min(most, _bound(node, one), instances_within(max(0, node.cpu), one.cpu_milli))
     if one.volumes:
         held = volume_capacity(devices(node), one.volumes, max_deploy=one.max_deploy)
-        fitting.append(held.capacity)
-    return min(fitting)
+        most = min(most, held.capacity)
+    return most
+
+
+def shared_capacity(node: Shared, one: Wanted) -> int:
+    """How many fit by what is shared: all there is to it for those who are bound to nothing."""
+    most = storage_capacity(
+        free=Bytes(max(0, node.storage)), request=Bytes(one.storage), volumes=Bytes(0)
+    )
+    if node.pods is not None:
+        most = min(most, max(0, node.pods))
+    if one.cpu_bind:
+        return most
+    memory = Bytes(max(0, node.memory))
+    return min(
+        most,
+        memory_capacity(cores=node.cores, cpu=one.cpu, free=memory, request=Bytes(one.memory)),
+    )
 
 
 def _offers(world: World, cluster: ClusterName, one: Wanted) -> Mapping[Offer, int]:

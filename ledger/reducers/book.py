@@ -15,8 +15,9 @@ Which holdings there are is told by the modules that know them: deployments, job
 """
 
 from collections.abc import Iterable
-from functools import cache
-from typing import Final, NamedTuple
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeVar, cast
 
 from immutables import Map
 
@@ -24,6 +25,9 @@ from ledger.facts.cluster import NodeUpserted
 from ledger.units import Bytes, CpuMilli, Subject
 
 MILLI: Final = 1000
+
+Amount = TypeVar("Amount", bound=int)
+_AMOUNT: Final = itemgetter(1)
 
 Amounts = tuple[tuple[str, int], ...]
 """By name, sorted; none is zero."""
@@ -83,6 +87,16 @@ class Offer(NamedTuple):
     """What of each device is taken; those of which nothing is are not named."""
 
 
+class Shared(NamedTuple):
+    """What a node has free of what its instances share: nobody is bound to a part of it. Signed."""
+
+    cores: int
+    """How many there are; nobody takes any."""
+    memory: Bytes
+    storage: Bytes
+    pods: int | None
+
+
 class Change(NamedTuple):
     """One holding that comes to a node or leaves it."""
 
@@ -119,8 +133,8 @@ def free(node: NodeUpserted, held: Held) -> Offer:
         share_base=node.share_base,
         memory=Bytes(node.memory - held.memory),
         numa=node.numa,
-        numa_memory=_less_bytes(node.numa_memory, held.numa),
-        volumes=_less_bytes(node.volumes, held.volumes),
+        numa_memory=_less(node.numa_memory, held.numa),
+        volumes=_less(node.volumes, held.volumes),
         storage=Bytes(node.storage - held.storage),
         pods=None if node.pods is None else node.pods - held.pods,
         in_use=tuple(
@@ -129,11 +143,26 @@ def free(node: NodeUpserted, held: Held) -> Offer:
     )
 
 
+def shared(node: NodeUpserted, held: Held) -> Shared:
+    """What a node has left for those who are bound to nothing: the same as ``free`` says."""
+    return Shared(
+        cores=len(node.cores) if node.cpu is None else node.cpu // MILLI,
+        memory=Bytes(node.memory - held.memory),
+        storage=Bytes(node.storage - held.storage),
+        pods=None if node.pods is None else node.pods - held.pods,
+    )
+
+
+def shared_of(offer: Offer) -> Shared:
+    """The part of an offer that is shared."""
+    return Shared(len(offer.cores) or offer.whole, offer.memory, offer.storage, offer.pods)
+
+
 def cpu_milli(node: NodeUpserted) -> CpuMilli:
     """What a node has in the one book of cpu, whichever way it declares it."""
     if node.cpu is not None:
         return node.cpu
-    return CpuMilli(MILLI * sum(count for _, count in node.cores) // node.share_base)
+    return CpuMilli(MILLI * sum(map(_AMOUNT, node.cores)) // node.share_base)
 
 
 def short(node: NodeUpserted, held: Held) -> Amounts:
@@ -196,24 +225,24 @@ def _counted(amounts: Map[str, int], more: Amounts, times: int) -> Map[str, int]
     return amounts
 
 
-@cache
+def _less(
+    declared: tuple[tuple[str, Amount], ...], held: Map[str, int]
+) -> tuple[tuple[str, Amount], ...]:
+    if not held:
+        return declared
+    left: dict[str, int] = dict(declared)
+    # In no order, into a map that keeps the order it was declared in.
+    for name, amount in held.items():
+        if name in left:
+            left[name] -= amount
+    return cast("tuple[tuple[str, Amount], ...]", tuple(left.items()))
+
+
+# A fleet has a handful of kinds of nodes.
+@lru_cache(maxsize=1024)
 def _whole_cores(whole: int, share_base: int) -> Amounts:
-    """The cores of a node that only says how many it has, by name."""
+    """As many cores as a node has that tells only its cpu, by name."""
     return tuple(sorted((str(core), share_base) for core in range(whole)))
-
-
-def _less(declared: Amounts, held: Map[str, int]) -> Amounts:
-    if not held:
-        return declared
-    return tuple((name, amount - held.get(name, 0)) for name, amount in declared)
-
-
-def _less_bytes(
-    declared: tuple[tuple[str, Bytes], ...], held: Map[str, int]
-) -> tuple[tuple[str, Bytes], ...]:
-    if not held:
-        return declared
-    return tuple((name, Bytes(amount - held.get(name, 0))) for name, amount in declared)
 
 
 def _more_pieces(before: Offer, after: Offer) -> bool:
