@@ -1,7 +1,7 @@
 """What one node event costs in a small fleet and in a large one: the size should not show.
 
 Two pairs are compared. In one the large fleet is a hundred times the small one: a hundred clusters
-of five hundred nodes, with two hundred workloads for each. In the other all nodes are in one
+of five hundred nodes, with twenty workloads for each. In the other all nodes are in one
 cluster, and the workloads stay. The events are cordons and their ends on nodes drawn from all, so
 each changes how much room there is. What is timed is folding and deciding, in processor time; the
 two take turns, and what is compared are the medians of a turn.
@@ -27,9 +27,9 @@ from ledger.reducers.world import World
 from ledger.units import EventType, Position, Subject
 
 MOST: Final = 1.5
-SMALL: Final = Sizes(clusters=1, nodes=500, workloads=200)
-LARGE: Final = Sizes(clusters=100, nodes=500, workloads=20_000)
-CROWDED: Final = Sizes(clusters=1, nodes=50_000, workloads=200)
+SMALL: Final = Sizes(clusters=1, nodes=500, workloads=20)
+LARGE: Final = Sizes(clusters=100, nodes=500, workloads=2_000)
+CROWDED: Final = Sizes(clusters=1, nodes=50_000, workloads=20)
 QUICK: Final = Sizes(clusters=2, nodes=10, workloads=20)
 
 _EVENTS: Final = 1_000
