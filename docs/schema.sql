@@ -674,7 +674,8 @@ CREATE TABLE ledger.node_books (
     node text NOT NULL,
     declared jsonb,
     placed jsonb NOT NULL,
-    seen jsonb NOT NULL
+    seen jsonb NOT NULL,
+    tasks jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
@@ -1233,9 +1234,24 @@ CREATE VIEW ledger_api.conservation AS
             b.cluster,
             b.node,
             a.key AS amount,
-            (a.value)::numeric AS held
+            ((a.value)::numeric - COALESCE(((b.tasks ->> a.key))::numeric, (0)::numeric)) AS held
            FROM (ledger.node_books b
              CROSS JOIN LATERAL jsonb_each_text(b.placed) a(key, value))
+        ), tasks AS (
+         SELECT p.fleet,
+            p.cluster,
+            p.node,
+            sum(p.count) AS held
+           FROM ledger.placements p
+          WHERE (p.kind = 'allocation'::text)
+          GROUP BY p.fleet, p.cluster, p.node
+        ), tasks_kept AS (
+         SELECT b.fleet,
+            b.cluster,
+            b.node,
+            ((b.tasks ->> 'pods'::text))::numeric AS held
+           FROM ledger.node_books b
+          WHERE (b.tasks ? 'pods'::text)
         ), differences AS (
          SELECT fleet,
             cluster,
@@ -1246,6 +1262,16 @@ CREATE VIEW ledger_api.conservation AS
            FROM (recorded r
              FULL JOIN kept k USING (fleet, cluster, node, amount))
           WHERE (COALESCE(r.held, (0)::numeric) <> COALESCE(k.held, (0)::numeric))
+        UNION ALL
+         SELECT fleet,
+            cluster,
+            node,
+            'tasks'::text,
+            COALESCE(t.held, (0)::numeric) AS "coalesce",
+            COALESCE(k.held, (0)::numeric) AS "coalesce"
+           FROM (tasks t
+             FULL JOIN tasks_kept k USING (fleet, cluster, node))
+          WHERE (COALESCE(t.held, (0)::numeric) <> COALESCE(k.held, (0)::numeric))
         UNION ALL
          SELECT fleet,
             cluster,
@@ -1291,7 +1317,7 @@ COMMENT ON COLUMN ledger_api.conservation.cluster IS 'Name of the cluster.';
 
 COMMENT ON COLUMN ledger_api.conservation.node IS 'Name of the node; null where it is the replicas of a cluster that differ.';
 
-COMMENT ON COLUMN ledger_api.conservation.amount IS 'Which amount, as node_books names it, or replicas of NAMESPACE/WORKLOAD.';
+COMMENT ON COLUMN ledger_api.conservation.amount IS 'Which amount, as node_books names it; tasks of jobs, counted; or replicas of NAMESPACE/WORKLOAD.';
 
 COMMENT ON COLUMN ledger_api.conservation.recorded IS 'The sum over what the decisions in force record.';
 

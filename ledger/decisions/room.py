@@ -2,8 +2,8 @@
 
 That is what its nodes still hold together, each counted by ``ledger.core.capacity`` by what it has
 free and those that have the same only once; but no more than what they have of each resource still
-allows once the claims of all divisions in force are taken off, the workload's own included. A
-replica is promised to a cluster, not yet to a node, so claims are weighed against the sum.
+allows once everything is taken off that was promised there and is on no node yet, to the workload
+itself included. Such a replica is promised to a cluster, so claims are weighed against the sum.
 
 Only nodes of a ready cluster count that are ready, schedulable, not about to be taken away and
 that the workload's node selector matches. A cluster without such a node has no room. Cpu is only

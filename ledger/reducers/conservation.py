@@ -1,10 +1,11 @@
 """Whether the book adds up: every sum that a World carries, made again from nothing.
 
-A World keeps sums so that an event costs what it touches: what is held on a node, what nodes of a
-cluster have free, what is promised of a cluster, what is scheduled on a disk, who sits where. Here they are worked out from what
-they are sums of - instances and replicas in force, pods that are seen, divisions, what nodes declare - by looking
-at all of it, and whatever is not equal is named. Over-commitment is no difference: it is one if it
-is not known, or known and not so.
+A World keeps sums so that an event costs what it touches: what is held on a node, what the nodes
+of a cluster have free, what is promised of a cluster, what is scheduled on a disk, what a queue uses, who
+sits where.
+Here they are worked out from what they are sums of - instances, tasks and replicas in force, pods that are
+seen, divisions, what nodes declare - by looking at all of it, and whatever is not equal is named.
+Over-commitment is no difference: it is one if it is not known, or known and not so.
 
 Nothing is mended. A World that does not add up was folded by a program that is wrong, and only a
 correct one folds it again (``ledger.replay``).
@@ -20,12 +21,13 @@ from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import PodObserved
 from ledger.reducers.book import NOTHING_HELD, Book, Change, changed, free, short
 from ledger.reducers.incidents import LASTING
-from ledger.reducers.instances import holding, node_of
+from ledger.reducers.instances import holding, node_of, subject_of
 from ledger.reducers.pods import decided, held_beyond
 from ledger.reducers.rooms import node_in_use, promised
 from ledger.reducers.sightings import Crew, crew_of
+from ledger.reducers.tasks import holding as taken
 from ledger.reducers.world import World
-from ledger.units import Subject
+from ledger.units import ClusterName, Subject
 
 
 class Difference(NamedTuple):
@@ -48,7 +50,8 @@ def differences(world: World) -> tuple[Difference, ...]:
     held = _held(world, seats, crews)
     pairs = (
         ("held", _amounts(world.book), _amounts(held)),
-        ("seated", _seats_as_kept(world), seats),
+        ("placed", _seats_as_kept(world), seats),
+        ("used", _uses_as_kept(world), _uses(world)),
         ("seen", _sizes(world.pods.crews), _sizes(crews)),
         ("offered", _offers_as_kept(world), _offers(world, held)),
         ("claimed", _claims_as_kept(world), _claims(world)),
@@ -71,18 +74,49 @@ def _unequal(what: str, kept: Sums, counted: Sums) -> Iterator[Difference]:
 
 
 def _seats(world: World) -> Counter[tuple[Subject, Subject]]:
-    return Counter(
+    """How many instances and tasks a node has of a workload in its cluster."""
+    seats = Counter(
         (node_of(deployed.cluster, instance.node), subject)
         for subject, deployed in world.deployments.of.items()
         for instance in deployed.instances
     )
+    for job, tasks in world.jobs.of.items():
+        seats.update((task.node, _in_cluster(task.node, job)) for task in tasks.running.values())
+    return seats
 
 
 def _seats_as_kept(world: World) -> Sums:
+    seats: Counter[tuple[str, str]] = Counter()
+    for node, seated in world.deployments.on.items():
+        seats.update({(node, subject): count for subject, count in seated.items()})
+    for node, seated in world.jobs.on.items():
+        seats.update({(node, _in_cluster(node, job)): count for job, count in seated.items()})
+    return seats
+
+
+def _in_cluster(node: Subject, workload: Subject) -> Subject:
+    return subject_of(workload, ClusterName(node.partition("/")[0]))
+
+
+def _uses(world: World) -> Sums:
+    """What running tasks hold, by their queue and namespace, and by their job."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for job, tasks in world.jobs.of.items():
+        for _, request in tasks.running.values():
+            for whose in (f"{tasks.queue} of {tasks.namespace}", job):
+                sums[whose, "tasks"] += 1
+                for name, amount in request._asdict().items():
+                    sums[whose, name] += amount
+    return sums
+
+
+def _uses_as_kept(world: World) -> Sums:
+    uses = {f"{queue} of {namespace}": use for (queue, namespace), use in world.jobs.used.items()}
+    uses |= {str(job): tasks.held for job, tasks in world.jobs.of.items()}
     return {
-        (node, subject): count
-        for node, seated in world.deployments.on.items()
-        for subject, count in seated.items()
+        (whose, name): amount
+        for whose, use in uses.items()
+        for name, amount in use._asdict().items()
     }
 
 
@@ -111,6 +145,11 @@ def _held(
         Change(node_of(deployed.cluster, instance.node), holding(instance), 1)
         for deployed in world.deployments.of.values()
         for instance in deployed.instances
+    ]
+    changes += [
+        Change(task.node, taken(task.request), 1)
+        for tasks in world.jobs.of.values()
+        for task in tasks.running.values()
     ]
     for crew, names in crews.items():
         placed = seats.get((crew.node, crew.subject), 0)

@@ -11,6 +11,7 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.reducers.book import MILLI, NOTHING_HELD, Amounts, Change, Held, changed, cpu_milli
+from ledger.reducers.tasks import holding
 from ledger.reducers.world import World
 from ledger.units import Subject
 
@@ -26,6 +27,8 @@ class NodeBook(NamedTuple):
     """What decisions in force placed there."""
     seen: dict[str, int]
     """What pods hold there beyond that."""
+    tasks: dict[str, int]
+    """What of ``placed`` tasks of jobs hold."""
 
     @property
     def is_empty(self) -> bool:
@@ -61,6 +64,12 @@ def _page(world: World, node: Subject) -> NodeBook:
     ]
     placed = changed(world.book, beyond).get(node, NOTHING_HELD)
     seen = changed(Map(), [change._replace(times=1) for change in beyond]).get(node, NOTHING_HELD)
+    tasks = [
+        Change(node, holding(task.request), 1)
+        for job in sorted(world.jobs.on.get(node, ()))
+        for task in world.jobs.of[job].running.values()
+        if task.node == node
+    ]
     cluster, _, name = node.partition("/")
     return NodeBook(
         cluster,
@@ -68,6 +77,7 @@ def _page(world: World, node: Subject) -> NodeBook:
         _declared(fact, placed) if isinstance(fact, NodeUpserted) else None,
         amounts(placed),
         amounts(seen),
+        amounts(changed(Map(), tasks).get(node, NOTHING_HELD)),
     )
 
 

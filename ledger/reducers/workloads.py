@@ -1,8 +1,10 @@
 """What happens to workloads: which of their changes raise a question, and what ends with them.
 
 A change of the replicas, of the wish to be divided, or of the uid asks for a division, and so does
-one of what each replica takes where a division is refused; any other change asks for none. What asks for a deployment is told in ``ledger.reducers.deployments``. Another uid is another workload: nothing of the old one is remembered but that
-it is dead. Whatever ends here ends by the event itself, and is told in ``World.ended``.
+one of what each replica takes where a division is refused; any other change asks for none. What
+asks for a deployment is told in ``ledger.reducers.deployments``. Another uid is another workload:
+nothing of the old one is remembered but that it is dead. Whatever ends here ends by the event
+itself, and is told in ``World.ended``.
 
 A job that has a queue is not divided; what happens to it is told by ``ledger.reducers.jobs``.
 """

@@ -35,6 +35,10 @@ class Page(Protocol):
         """What pods hold there beyond that."""
 
     @property
+    def tasks(self) -> Mapping[str, int]:
+        """What of that tasks of jobs hold."""
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to be shown."""
 
@@ -54,7 +58,7 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
     await connection.copy_records_to_table(
         "node_books",
         schema_name="ledger",
-        columns=("fleet", "cluster", "node", "declared", "placed", "seen"),
+        columns=("fleet", "cluster", "node", "declared", "placed", "seen", "tasks"),
         records=[
             (
                 fleet,
@@ -63,6 +67,7 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
                 None if page.declared is None else _json(page.declared),
                 _json(page.placed),
                 _json(page.seen),
+                _json(page.tasks),
             )
             for page in pages
             if not page.is_empty

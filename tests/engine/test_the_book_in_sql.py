@@ -42,6 +42,10 @@ def story() -> Story:
     told.node("n2", cpu="4", memory=20, pods=9, schedulable=False)
     told.pod("db-0", "n2", "db", phase="Running", terminating=True)
     told.pod("db-1", "n2", "db", phase="Running", terminating=True)
+    told.add("quota", "queue.upserted", "q", {"name": "q"})
+    told.workload(
+        "job", 3, kind="Job", queue="q", cluster=None, deploy=None, request={"cpu": "10m"}
+    )
     told.node("n3", cpu="1", memory=1)
     told.pod("greedy", "n3", None, request={"memory": 5})
     return told
@@ -68,7 +72,7 @@ async def test_every_amount_of_a_node_is_declared_held_and_free(
     of = {page[:2]: tuple(page[2:]) for page in pages}
 
     assert of["n1", "core 0"][0] == 100
-    assert of["n1", "cpu"] == (2000, 1000, 300, 700)
+    assert of["n1", "cpu"] == (2000, 1030, 300, 670), "two that are bound, three tasks, the proxy"
     assert of["n1", "memory"][2] == 2, "the proxy's"
     assert of["n2", "pods"][0] == 9
     assert of["n3", "memory"] == (1, 0, 5, -4)
@@ -119,6 +123,7 @@ SPOILT = {
             ("n1", "memory"),
             ("n1", "pods"),
             ("n1", "storage"),
+            ("n1", "tasks"),
         },
     ),
     "a place too many": (
@@ -135,6 +140,10 @@ SPOILT = {
             ("n1", "pods"),
             ("n1", "storage"),
         },
+    ),
+    "a task too many": (
+        "UPDATE ledger.placements SET count = count + 1 WHERE kind = 'allocation'",
+        {("n1", "tasks")},
     ),
     "a cluster has more replicas than it was given": (
         "UPDATE ledger.placements SET count = 9 WHERE kind = 'division'",

@@ -34,11 +34,13 @@ from tests.histories import (
     node_up,
     pod_gone,
     pod_seen,
+    policy,
+    queue_up,
     replicaset_up,
     volume_up,
     workload_up,
 )
-from tests.laws import test_deployments, test_disk_placements
+from tests.laws import job_histories, test_deployments, test_disk_placements
 from tests.laws.test_deployments import BEGINNING, clusters, long_histories, nodes, requests, uids
 
 pod_names = st.sampled_from(["a-1-x", "a-1-y", "a-2-x", "b-0", "p"])
@@ -112,6 +114,15 @@ def test_everything_adds_up_after_every_event(history: list[tuple[Fact, int]]) -
     log = History()
     for fact, after in history:
         log.add(fact, after=after)
+        assert differences(log.world) == ()
+
+
+@long_histories
+@given(job_histories.histories(20, 50))
+def test_everything_adds_up_with_tasks_of_jobs(history: list[job_histories.Happening]) -> None:
+    log = History()
+    for fact, source, after in history:
+        log.add(fact, source=source, after=after)
         assert differences(log.world) == ()
 
 
@@ -205,7 +216,11 @@ def fleet() -> World:
         pod_seen("m1", "ns", "q", node="n2", request=each_takes(memory=2)),
         disk_up("m1", "n1", "d"),
         volume_up("v", 1, size=5),
+        policy({"round.max_events": 1}),
+        queue_up("q"),
+        workload_up("ns/j", 2, kind="Job", queue="q", request=each_takes(cpu=10)),
     )
+    assert log.world.jobs.used, "the tasks run"
     return log.world
 
 
@@ -279,6 +294,24 @@ def replica(world: World) -> World:
     return replace(world, disks=replace(world.disks, on=NO_DISKS.on))
 
 
+def queue(world: World) -> World:
+    (whose,) = world.jobs.used
+    wrong = world.jobs.used.set(whose, world.jobs.used[whose]._replace(cpu=21))
+    return replace(world, jobs=replace(world.jobs, used=wrong))
+
+
+def job(world: World) -> World:
+    tasks = world.jobs.of[Subject("ns/j")]
+    wrong = replace(tasks, held=tasks.held._replace(tasks=1))
+    return replace(world, jobs=replace(world.jobs, of=world.jobs.of.set(Subject("ns/j"), wrong)))
+
+
+def task(world: World) -> World:
+    (node,) = world.jobs.on
+    wrong = world.jobs.on.set(node, world.jobs.on[node].set(Subject("ns/j"), 1))
+    return replace(world, jobs=replace(world.jobs, on=wrong))
+
+
 def unknown(world: World) -> World:
     return replace(world, incidents=NO_INCIDENTS)
 
@@ -296,13 +329,16 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a slot": (lambda world: held(world, pods=1), [("m1/n1", "held: pods")]),
     "a core": (core, [("m1/n1", "held: core 1")]),
     "a device": (device, [("m1/n1", "held: device /x")]),
-    "a seat": (seats, [("m1/n1", "seated: ns/a@m1")]),
+    "a seat": (seats, [("m1/n1", "placed: ns/a@m1")]),
     "a pod": (crew, [("m1/n1", "seen: StatefulSet ns/a")]),
     "a node that never was": (ghost, [("m9/n9", "held: pods")]),
     "an offer": (offer, [("m1", "offered"), ("m1", "offered")]),
     "a claim": (claim, [("m1", "claimed: memory")]),
     "a disk": (disk, [("m1/n1", "scheduled: d")]),
     "a replica": (replica, [("m1/n1", "replicas: v on d")]),
+    "a queue": (queue, [("q of ns", "used: cpu")]),
+    "a job": (job, [("ns/j", "used: tasks")]),
+    "a task": (task, [("m1/n1", "placed: ns/j@m1")]),
     "what is not known": (
         unknown,
         [
