@@ -3,7 +3,8 @@
 What a volume does not want any more is given up before anybody is asked (``give_up``): everything,
 if it is gone or another one took its name; else the replicas that are too many, failed ones first,
 then those on disks that are to be emptied, then from the disk with the least usable bytes, between
-equals the last by name. A turn then has these parts, in this order:
+equals the last by name. A volume that only lost something and wants nothing for it says so then,
+too. A turn has these parts, in this order:
 
 ``expansion``  another size: granted if every disk with replicas of the volume can take it, all or
                nothing; a smaller one is refused; without replicas any size is in force at once
@@ -38,7 +39,7 @@ from ledger.core.disk.space import Disk, Limits
 from ledger.core.disk.weighing import Weighing
 from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered, GivenUp
-from ledger.decisions.hosts import fingerprint, node, with_own
+from ledger.decisions.hosts import fingerprint, may_take, node, with_own
 from ledger.facts import disk_placement as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.disk import VolumeUpserted
@@ -62,6 +63,8 @@ from ledger.reducers.world import Causes, Question, World
 from ledger.units import Bytes, NodeName, Subject, Uid
 
 SYSTEM: Final = "disk"
+
+_ROOM: Final[Causes] = frozenset({"room"})
 
 KEEP: Final = "keep"
 """The branch of an answer that is the last one."""
@@ -93,7 +96,7 @@ def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
     else:
         assert fact is not None, f"{volume} holds replicas and is not there"
         surplus = _surplus(world.disks, volume, copies, fact.replicas)
-        if not surplus:
+        if not surplus and (not copies.lost or unserved(world, volume)):
             return None
         after = copies._replace(
             replicas=tuple(one for one in copies.replicas if one not in surplus),
@@ -111,10 +114,32 @@ def answer(before: World, world: World, question: Question, causes: Causes) -> t
     here = world.disks.volumes.get(volume)
     if here is None:
         return ()
+    if causes == _ROOM and _in_vain(world, volume, here):
+        return ()
     was = before.disks.volumes.get(volume)
     turn = _Turn.of(world, volume, here, was if was is not None and not was.over else None)
     turn.take()
     return tuple(turn.told(world, question, causes))
+
+
+def _in_vain(world: World, volume: Subject, here: Copies) -> bool:
+    """Whether nothing that changed since a volume was refused can matter to it.
+
+    What it lacks is refused again unless a host that changed has a disk that may take a replica, or
+    is one that it has replicas on: then others may be kept away by less, or it may grow. Where disks
+    are scored among all candidates any of them can matter.
+    """
+    fact = wanted(world, volume)
+    if fact is None or world.policy.disk.scope != "node":
+        return False
+    changed = world.disks.changed
+    if any(one.at.host in changed for one in here.replicas):
+        return False
+    rules = _rules(world.policy.disk, fact)
+    demands = Demands(disk_selector=fact.disk_selector)
+    size = here.size if here.replicas else fact.size
+    hosts = [world.disks.hosts[name] for name in sorted(changed) if name in world.disks.hosts]
+    return not any(may_take(host, demands, rules, size=size) for host in hosts)
 
 
 def _surplus(disks: Disks, volume: Subject, copies: Copies, replicas: int) -> list[Replica]:

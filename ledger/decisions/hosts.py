@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from ledger.core.disk.eligibility import Traits
-from ledger.core.disk.scheduling import Drive, Node
-from ledger.core.disk.space import Disk
+from ledger.core.disk.eligibility import Demands, Traits, eligible
+from ledger.core.disk.scheduling import Drive, Node, Rules, switched_off
+from ledger.core.disk.space import Disk, fits
 from ledger.facts.canonical import digest
 from ledger.reducers.replicas import Host
 
@@ -70,6 +70,22 @@ def with_own(
             )
             for drive in there.drives
         ),
+    )
+
+
+def may_take(host: Host, demands: Demands, rules: Rules, *, size: int) -> bool:
+    """Whether a disk of a host may take a replica, as far as no other replica has a say in it."""
+    there = node(host)
+    return there.takes_replicas and any(
+        switched_off(drive) is None
+        and eligible(
+            drive.traits,
+            demands,
+            allow_empty_disk_selector=rules.allow_empty_disk_selector,
+        )
+        is None
+        and fits(drive.disk, rules.limits, size=size, actual=0) is None
+        for drive in there.drives
     )
 
 

@@ -91,7 +91,7 @@ def lapse(world: World) -> World:
     _require_engine(world)
     deadline = world.deadlines[0]
     world = replace(
-        rounds.begun(retries.begun(world), within=False),
+        rounds.begun(volumes.begun(retries.begun(world)), within=False),
         now=deadline.at,
         due=NOTHING_DUE,
         ended=(),
@@ -132,7 +132,7 @@ def _happened(world: World, event: Event) -> World:
     _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     world = replace(
-        rounds.begun(_remembering(retries.begun(world), forgotten), within=True),
+        rounds.begun(_remembering(volumes.begun(retries.begun(world)), forgotten), within=True),
         position=Position(event.position + 1),
         now=event.recorded_at,
         objects=remembered,

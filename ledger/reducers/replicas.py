@@ -132,9 +132,11 @@ class Disks:
     volumes: Map[Subject, Copies]
     on: Map[Address, Map[Subject, int]]
     """How many replicas of which volumes each disk has; none is not listed."""
+    changed: Map[NodeName, None]
+    """Hosts that are not as they were when nobody waited to be asked again."""
 
 
-NO_DISKS: Final = Disks(Map(), Map(), Map())
+NO_DISKS: Final = Disks(Map(), Map(), Map(), Map())
 
 _NOBODY: Final[Map[Subject, int]] = Map()
 
@@ -184,7 +186,7 @@ def with_disk(disks: Disks, fact: DiskUpserted, *, service: Service) -> Disks:
         service=service,
         disks=tuple(sorted((disk, *others))),
     )
-    return disks if after == host else replace(disks, hosts=disks.hosts.set(name, after))
+    return disks if after == host else _with_host(disks, after)
 
 
 def with_service(disks: Disks, host: NodeName, service: Service) -> Disks:
@@ -192,7 +194,7 @@ def with_service(disks: Disks, host: NodeName, service: Service) -> Disks:
     before = disks.hosts.get(host)
     if before is None or before.service == service:
         return disks
-    return replace(disks, hosts=disks.hosts.set(host, replace(before, service=service)))
+    return _with_host(disks, replace(before, service=service))
 
 
 def without_disk(disks: Disks, at: Address) -> Disks:
@@ -202,7 +204,7 @@ def without_disk(disks: Disks, at: Address) -> Disks:
     left = tuple(disk for disk in host.disks if disk.name != at.disk)
     if not left:
         return replace(disks, hosts=disks.hosts.delete(at.host))
-    return replace(disks, hosts=disks.hosts.set(at.host, replace(host, disks=left)))
+    return _with_host(disks, replace(host, disks=left))
 
 
 def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
@@ -210,15 +212,22 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
     before = disks.volumes.get(volume)
     if before == after:
         return disks
-    hosts, on = disks.hosts, disks.on
+    hosts, on, changed = disks.hosts, disks.on, disks.changed
     for copies, sign in ((before, -1), (after, 1)):
         if copies is None:
             continue
         for one in copies.replicas:
             on = _counted(on, one.at, volume, sign)
             hosts = hosts.set(one.at.host, _booked(hosts[one.at.host], one.at, sign * copies.size))
+            changed = changed.set(one.at.host, None)
     volumes = disks.volumes
-    return Disks(hosts, volumes.delete(volume) if after is None else volumes.set(volume, after), on)
+    volumes = volumes.delete(volume) if after is None else volumes.set(volume, after)
+    return Disks(hosts, volumes, on, changed)
+
+
+def seen(disks: Disks) -> Disks:
+    """Nobody waits to be asked again: what changes from here on is all that can have changed."""
+    return replace(disks, changed=NO_DISKS.changed) if disks.changed else disks
 
 
 def volumes_on(disks: Disks, addresses: Iterable[Address]) -> list[Subject]:
@@ -243,6 +252,14 @@ def gave_back(before: Disks, after: Disks, addresses: Iterable[Address]) -> bool
         if disk is not None and now is not None and now.scheduled < disk.scheduled:
             return True
     return False
+
+
+def _with_host(disks: Disks, host: Host) -> Disks:
+    return replace(
+        disks,
+        hosts=disks.hosts.set(host.name, host),
+        changed=disks.changed.set(host.name, None),
+    )
 
 
 def _booked(host: Host, at: Address, size: int) -> Host:

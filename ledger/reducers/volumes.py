@@ -43,6 +43,7 @@ from ledger.reducers.replicas import (
     gave_back,
     host_name,
     numbered,
+    seen,
     volumes_on,
     with_copies,
     with_disk,
@@ -64,6 +65,13 @@ _WAITED: Final[Causes] = frozenset({"waited"})
 _EVICTING: Final[Causes] = frozenset({"evicting"})
 _GONE: Final[Causes] = frozenset({"gone"})
 _OTHER_POLICY: Final[Causes] = frozenset({"policy"})
+
+
+def begun(world: World) -> World:
+    """The World at the beginning of an event or deadline."""
+    if world.retries.marked or not world.disks.changed:
+        return world
+    return replace(world, disks=seen(world.disks))
 
 
 def question_of(volume: Subject) -> Question:
