@@ -13,7 +13,7 @@ pool of the nodes that are left to them.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.fairshare.queues import Queue
@@ -31,8 +31,8 @@ from ledger.facts.canonical import Plain
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.quota import QueueUpserted
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import Offer
-from ledger.reducers.rooms import free, in_use
+from ledger.reducers.book import NOTHING_HELD, Held, cpu_milli
+from ledger.reducers.rooms import in_use
 from ledger.reducers.tasks import (
     ANYWHERE,
     NO_USE,
@@ -52,6 +52,8 @@ STORAGE: Final = Resource("storage")
 RESOURCES: Final = (CPU, MEMORY, STORAGE)
 """What tasks can ask for, in the order of the names."""
 
+_NO_POOLS: Final[frozenset[PoolName]] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Contender:
@@ -66,6 +68,15 @@ class Contender:
     pool: PoolName | None
 
 
+class Free(NamedTuple):
+    """What a node has free of what tasks take, signed."""
+
+    cpu: int
+    memory: int
+    storage: int
+    pods: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Contest:
     """Everything that one round is decided from."""
@@ -76,7 +87,7 @@ class Contest:
     """In the order of their names."""
     nodes: tuple[Node, ...]
     """With what they have free."""
-    offers: Mapping[NodeName, Offer]
+    free: Mapping[NodeName, Free]
     """The same as the book has it, less than nothing included."""
     used: Mapping[QueueNamespace, Use]
     """By whatever runs, in known queues."""
@@ -106,14 +117,15 @@ def read(world: World) -> Contest:
         )
     # In no order: looked up by key only.
     used = {key: use for key, use in jobs.used.items() if key.queue in jobs.queues}
-    offers: dict[NodeName, Offer] = {}
+    free: dict[NodeName, Free] = {}
     nodes: list[Node] = []
     for node in in_use(world):
-        offer = free(world, node)
         name = NodeName(f"{node.cluster}/{node.name}")
-        offers[name] = offer
-        inside = [pool for told, pool in pools.items() if _may_go(world, told, node)]
-        nodes.append(_node(name, offer, frozenset(inside)))
+        free[name] = left = _free(node, world.book.get(Subject(name), NOTHING_HELD))
+        inside = _NO_POOLS
+        if pools:
+            inside = frozenset(pool for told, pool in pools.items() if _may_go(world, told, node))
+        nodes.append(_node(name, left, inside))
     total = dict.fromkeys(RESOURCES, 0)
     for one in nodes:
         for resource in RESOURCES:
@@ -128,7 +140,7 @@ def read(world: World) -> Contest:
         queues=queues,
         jobs=contenders,
         nodes=tuple(nodes),
-        offers=offers,
+        free=free,
         used=used,
         weights={NamespaceName(name): jobs.weight(name) for name in sorted(namespaces)},
     )
@@ -286,15 +298,24 @@ def _without_slots(told: tuple[tuple[str, int], ...]) -> dict[Resource, int]:
     return {Resource(name): amount for name, amount in told if name != SLOTS}
 
 
-def _node(name: NodeName, offer: Offer, pools: frozenset[PoolName]) -> Node:
+def _free(node: NodeUpserted, held: Held) -> Free:
+    return Free(
+        cpu_milli(node) - held.cpu,
+        node.memory - held.memory,
+        node.storage - held.storage,
+        None if node.pods is None else node.pods - held.pods,
+    )
+
+
+def _node(name: NodeName, free: Free, pools: frozenset[PoolName]) -> Node:
     return Node(
         name,
         {
-            CPU: max(0, offer.cpu),
-            MEMORY: max(0, offer.memory),
-            STORAGE: max(0, offer.storage),
+            CPU: max(0, free.cpu),
+            MEMORY: max(0, free.memory),
+            STORAGE: max(0, free.storage),
         },
-        None if offer.pods is None else max(0, offer.pods),
+        None if free.pods is None else max(0, free.pods),
         pools,
     )
 

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from ledger.core.fairshare.deserved import Claim
 from ledger.core.fairshare.eviction import Evictions
 from ledger.core.fairshare.gang import TaskStatus
-from ledger.core.fairshare.orders import JobRank
+from ledger.core.fairshare.orders import JobRank, ShareOfTotal
 from ledger.core.fairshare.reasons import (
     Loser,
     NodeFit,
@@ -50,7 +50,7 @@ from ledger.core.fairshare.resources import (
     Resource,
     TaskName,
     added,
-    dominant_share,
+    along,
 )
 from ledger.core.fairshare.room import Node
 from ledger.core.fairshare.round import Round, RoundQuestion
@@ -255,7 +255,7 @@ def _scene(world: World, contest: Contest, came: _Came, voters: Sequence[NamedVo
     """The nodes with all that runs on them, as the steps before left it."""
     jobs: list[GangJob] = []
     tasks: list[Task] = []
-    held: dict[NodeName, list[TaskRequest]] = {name: [] for name in contest.offers}
+    held: dict[NodeName, list[TaskRequest]] = {name: [] for name in contest.free}
     for subject, state in _known_jobs(world):
         fact = world.workload(subject)
         assert fact is not None, f"{subject} has tasks and is not there"
@@ -320,14 +320,14 @@ def _task(world: World, subject: Subject, fact: WorkloadUpserted, index: int, ca
 
 def _whole(contest: Contest, node: Node, held: Sequence[TaskRequest]) -> Node:
     """A node with what it has for jobs: what is free, and what they hold."""
-    offer = contest.offers[node.name]
-    pods = None if offer.pods is None else max(0, offer.pods + len(held))
+    free = contest.free[node.name]
+    pods = None if free.pods is None else max(0, free.pods + len(held))
     return replace(
         node,
         amounts={
-            read_off.CPU: max(0, offer.cpu + sum(one.cpu for one in held)),
-            read_off.MEMORY: max(0, offer.memory + sum(one.memory for one in held)),
-            read_off.STORAGE: max(0, offer.storage + sum(one.storage for one in held)),
+            read_off.CPU: max(0, free.cpu + sum(one.cpu for one in held)),
+            read_off.MEMORY: max(0, free.memory + sum(one.memory for one in held)),
+            read_off.STORAGE: max(0, free.storage + sum(one.storage for one in held)),
         },
         slots=pods,
     )
@@ -387,7 +387,7 @@ def _slots_left(contest: Contest, came: _Came) -> list[Node]:
             taken[loss.node] = taken.get(loss.node, 0) - 1
     left = []
     for node in contest.nodes:
-        pods = contest.offers[node.name].pods
+        pods = contest.free[node.name].pods
         slots = None if pods is None else max(0, pods - taken.get(node.name, 0))
         left.append(Node(node.name, {}, slots, node.pools))
     return left
@@ -565,32 +565,36 @@ def _standing(
         for resource, amount in amounts(takes(fact)).items():
             more[resource] = more.get(resource, 0) + left * amount
     used = read_off.used_after(contest, changes)
-    keys = sorted({*used, *waiting})
-    for queue in sorted({key.queue for key in keys}):
-        inside = [key for key in keys if key.queue == queue]
+    of_total = ShareOfTotal(
+        along(read_off.RESOURCES, contest.total), max(contest.weights.values(), default=1)
+    )
+    by_queue: dict[str, list[QueueNamespace]] = {}
+    for key in sorted({*used, *waiting}):
+        by_queue.setdefault(key.queue, []).append(key)
+    for queue, inside in by_queue.items():
         parts = came.played.shared.of(QueueName(queue))
+        weights = {key: contest.weights[NamespaceName(key.namespace)] for key in inside}
         held = {key: amounts(used.get(key, NO_USE)) for key in inside}
         wanted = {key: added([held[key], waiting.get(key, {})]) for key in inside}
+        weighted = {
+            key: of_total.share(along(read_off.RESOURCES, held[key]), weights[key])
+            for key in inside
+        }
         for resource in read_off.RESOURCES:
             asking = [key for key in inside if wanted[key].get(resource)]
-            claims = [
-                Claim(contest.weights[NamespaceName(key.namespace)], 0, wanted[key][resource])
-                for key in asking
-            ]
-            if not claims:
+            if not asking:
                 continue
+            claims = [Claim(weights[key], 0, wanted[key][resource]) for key in asking]
             for key, part in zip(asking, rules.fill(parts[resource], claims).parts, strict=True):
-                weight = contest.weights[NamespaceName(key.namespace)]
                 yield NamespaceShare(
                     queue=key.queue,
                     namespace=key.namespace,
                     resource=resource,
-                    weight=weight,
+                    weight=weights[key],
                     requested=wanted[key][resource],
                     deserved=part,
                     allocated=held[key].get(resource, 0),
-                    weighted_share=Fraction(1, weight)
-                    * dominant_share(held[key], contest.total).share,
+                    weighted_share=weighted[key],
                 )
 
 

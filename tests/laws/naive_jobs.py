@@ -95,12 +95,14 @@ class NaiveJobs:
     """Of a job's life, which tasks are done."""
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """Number, reason, what it waits for."""
+    refused_life: dict[str, int] = field(default_factory=dict)
+    """Which life of the job was."""
     lost: dict[str, list[str]] = field(default_factory=dict)
     """Nodes from which tasks of a job went by themselves since something was decided about it."""
     due: DueRound | None = None
     after_last: Any = None
     """What the next round would have read right after the last one."""
-    played_in: tuple[int, int] | None = None
+    played_in: tuple[int, int, bool] | None = None
     """In which event, or firing, the last round was played."""
     firings: int = 0
     rounds: int = 0
@@ -170,6 +172,7 @@ class NaiveJobs:
                 self.lost.setdefault(job, []).append(seat.node)
         for job, (number, reason, _) in list(self.refused.items()):
             over = not self._is_job(job) or not self.waiting(job)
+            over = over or self.refused_life[job] != self.fleet.life("workload", job)
             if over or (reason == "unknown_queue" and self._queue_of(job) is not None):
                 self.fleet.ended.append(("refusal", job, number))
                 del self.refused[job]
@@ -341,7 +344,7 @@ class NaiveJobs:
         assert self.due is not None
         if moment is not None:
             return moment.kind == ROUND
-        if self.played_in == (self.fleet.position, self.firings):
+        if self.played_in == (self.fleet.position, self.firings, True):
             return False
         count = self.fleet.position - self.due.position + 1
         return self.due.next_event or count >= self.fleet.setting("round.max_events", 100)
@@ -350,7 +353,7 @@ class NaiveJobs:
 
     def _play(self, moment: Moment | None) -> list[Said]:
         self.rounds += 1
-        self.played_in = (self.fleet.position, self.firings)
+        self.played_in = (self.fleet.position, self.firings, moment is None)
         floor = Floor(self)
         floor.allocate()
         reached = [job for job in floor.names if not (floor.full and floor.is_in_line(job))]
@@ -406,6 +409,7 @@ class NaiveJobs:
             return []
         said = self._say("refusal", job, moment, reason=reason, waits_for=waits_for)
         self.refused[job] = (said.number, reason, waits_for)
+        self.refused_life[job] = self.fleet.life("workload", job)
         return [said]
 
     def _say(

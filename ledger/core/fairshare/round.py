@@ -383,18 +383,28 @@ class _Play:
         held = along(self._resources, job.held)
         share = self._hold(job.queue, job.namespace, held)
         ordered = sorted(job.tasks, key=lambda task: (-task.priority, task.index))
-        tasks = [self._task(task, job.pool) for task in ordered]
-        line = _Line(job, tasks, list(held), share)
+        line = _Line(job, list(self._tasks(ordered, job.pool)), list(held), share)
         self._queues[job.queue].lines.append(line)
         return line
 
-    def _task(self, task: WaitingTask, pool: PoolName | None) -> _Task:
-        vector = along(self._resources, task.request)
+    def _tasks(self, tasks: Sequence[WaitingTask], pool: PoolName | None) -> Iterator[_Task]:
+        request: Amounts | None = None
+        vector: Vector = ()
+        both: tuple[Needs, Needs] = ([], [])
+        for task in tasks:
+            # Tasks of a job mostly share one request, which is worked out once.
+            if task.request is not request:
+                request = task.request
+                vector = along(self._resources, request)
+                both = self._needs_of(vector, pool)
+            yield _Task(task.index, vector, *both)
+
+    def _needs_of(self, vector: Vector, pool: PoolName | None) -> tuple[Needs, Needs]:
         both = self._needs.get((vector, pool))
         if both is None:
             both = (asked(vector), self._room.needs(vector, pool))
             self._needs[vector, pool] = both
-        return _Task(task.index, vector, *both)
+        return both
 
     def _gather(self, queue: _QueueLine) -> bool:
         """Put the jobs of a queue in line that can be served at all; whether there are any."""
