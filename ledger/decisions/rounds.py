@@ -52,7 +52,7 @@ from ledger.core.fairshare.resources import (
     added,
     along,
 )
-from ledger.core.fairshare.room import Node
+from ledger.core.fairshare.room import SLOTS, Node
 from ledger.core.fairshare.round import Round, RoundQuestion
 from ledger.core.fairshare.stage import GangJob, Scene, Task
 from ledger.decisions import contest as read_off
@@ -82,6 +82,8 @@ QUEUE_OVERUSED: Final = "queue_overused"
 
 _RANKS: Final[Mapping[JobKey, JobRank]] = {"priority": "priority", "gang": "gang", "drf": "share"}
 """The policy's words for the core's."""
+
+_COUNTED: Final = frozenset({*read_off.RESOURCES, SLOTS})
 
 _INDEX_DIGITS: Final = 10
 """Enough for every index, so that the names of a job's tasks stand in the order of the indices."""
@@ -509,8 +511,10 @@ def _told(reason: Reason) -> tuple[str, dict[str, int]]:
                 f"request {reason.resource}": reason.request,
             }
         case NodeFit():
-            lacking = {f"lacking {name}": count for name, count in reason.lacking.items()}
-            return reason.code, {"nodes": reason.nodes, **lacking}
+            return reason.code, {
+                "nodes": reason.nodes,
+                **{_lacking(name): count for name, count in reason.lacking.items()},
+            }
         case QueueOverused():
             told: dict[str, int] = {}
             for resource, amount in reason.allocated.items():
@@ -520,6 +524,11 @@ def _told(reason: Reason) -> tuple[str, dict[str, int]]:
             return reason.code, told
         case _:
             return reason.code, {}
+
+
+def _lacking(resource: Resource) -> str:
+    """What so many nodes have too little of; or they are out of the job's pool."""
+    return f"lacking {resource}" if resource in _COUNTED else "not allowed"
 
 
 def _deserved(resource: Resource, deserved: Fraction) -> dict[str, int]:
