@@ -57,6 +57,7 @@ from ledger.facts.workload import (
 from ledger.reducers import (
     clusters,
     deadlines,
+    incidents,
     instances,
     jobs,
     objects,
@@ -96,6 +97,7 @@ def lapse(world: World) -> World:
         due=NOTHING_DUE,
         ended=(),
         released=(),
+        incidents=incidents.begun(world.incidents),
         turned=NO_NODES,
     )
     match deadline.kind:
@@ -140,6 +142,7 @@ def _happened(world: World, event: Event) -> World:
         last_effect="applied",
         ended=(),
         released=(),
+        incidents=incidents.begun(world.incidents),
         turned=NO_NODES,
     )
     return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))

@@ -1,7 +1,8 @@
 """What contradicts the book as things are: since when it is known, and what is still to be recorded.
 
 A contradiction is recorded once, when it begins, and not again while it lasts. It ends with what
-made it, and one that comes back is another. Two of the three kinds last: that a node declares less
+made it, and one that comes back is another, unless both happen in one event: what is given back
+there in one step and taken in the next was never free. Two of the three kinds last: that a node declares less
 than is held on it, whichever amounts those are; and that more pods of a workload are seen on a node
 than the ledger placed there. The third is over as soon as it is recorded: an upsert that would have
 changed the pieces of a node while some of them were given out.
@@ -46,13 +47,24 @@ class Incidents:
     """Not recorded yet, with the numbers as they are by now."""
     told: Map[Contradiction, None]
     """Recorded, and still so."""
+    ended: Map[Contradiction, None]
+    """Recorded, and so no more since the event just folded."""
 
 
-NO_INCIDENTS: Final = Incidents(Map(), Map())
+NO_INCIDENTS: Final = Incidents(Map(), Map(), Map())
+
+
+def begun(incidents: Incidents) -> Incidents:
+    """At the beginning of an event or deadline: what ended before is forgotten."""
+    return replace(incidents, ended=Map()) if incidents.ended else incidents
 
 
 def found(incidents: Incidents, one: Contradiction, numbers: Numbers) -> Incidents:
     """Something contradicts the book by so much."""
+    if one in incidents.ended:
+        return replace(
+            incidents, told=incidents.told.set(one, None), ended=incidents.ended.delete(one)
+        )
     if one in incidents.told or incidents.untold.get(one) == numbers:
         return incidents
     return replace(incidents, untold=incidents.untold.set(one, numbers))
@@ -61,7 +73,9 @@ def found(incidents: Incidents, one: Contradiction, numbers: Numbers) -> Inciden
 def over(incidents: Incidents, one: Contradiction) -> Incidents:
     """Something does not contradict the book, or does so no more."""
     if one in incidents.told:
-        return replace(incidents, told=incidents.told.delete(one))
+        return replace(
+            incidents, told=incidents.told.delete(one), ended=incidents.ended.set(one, None)
+        )
     if one in incidents.untold:
         return replace(incidents, untold=incidents.untold.delete(one))
     return incidents
@@ -71,4 +85,4 @@ def recorded(incidents: Incidents, subject: Subject, incident: Incident) -> Inci
     """A contradiction was recorded."""
     one = Contradiction(subject, incident.what, incident.node)
     told = incidents.told.set(one, None) if incident.what in LASTING else incidents.told
-    return Incidents(incidents.untold.delete(one), told)
+    return replace(incidents, untold=incidents.untold.delete(one), told=told)
