@@ -6,6 +6,7 @@ themselves or do not.
 """
 
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -13,15 +14,21 @@ from ledger.facts import disk
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
-from ledger.units import Bytes, ClusterName, Microseconds, NodeName, Subject, Uid
+from ledger.units import ClusterName, Microseconds, Subject
 from tests.histories import (
     SECOND,
     cluster_gone,
     cluster_up,
+    disk_gone,
+    disk_up,
     node_gone,
     node_reclaimed,
     node_up,
     policy,
+    replica_failed,
+    replica_recovered,
+    volume_gone,
+    volume_up,
 )
 from tests.laws.job_histories import Happening
 
@@ -37,100 +44,24 @@ seldom = st.sampled_from([False] * 6 + [True])
 disks = st.sampled_from(["d1", "d2"])
 
 
-def disk_up(
-    place: tuple[str, str],
-    name: str,
-    *,
-    maximum: int = 100,
-    available: int = 100,
-    reserved: int = 0,
-    zone: str = "",
-    tags: tuple[str, ...] = (),
-    node_tags: tuple[str, ...] = (),
-    allow: bool = True,
-    schedulable: bool = True,
-    evicting: bool = False,
-    node_ready: bool = True,
-    node_allow: bool = True,
-    uid: str | None = None,
-    revision: int | None = None,
-) -> disk.DiskUpserted:
-    cluster, node = place
-    return disk.DiskUpserted(
-        cluster=ClusterName(cluster),
-        node=NodeName(node),
-        disk=name,
-        uid=Uid(uid or f"{cluster}/{node}/{name}"),
-        revision=revision,
-        zone=zone,
-        region="",
-        maximum=Bytes(maximum),
-        available=Bytes(available),
-        reserved=Bytes(reserved),
-        type="filesystem",
-        tags=tags,
-        node_tags=node_tags,
-        allow=allow,
-        schedulable=schedulable,
-        evicting=evicting,
-        node_ready=node_ready,
-        node_allow=node_allow,
-    )
+def disk_at(place: tuple[str, str], name: str, **told: Any) -> disk.DiskUpserted:
+    return disk_up(*place, name, **told)
 
 
-def disk_gone(
-    place: tuple[str, str], name: str, uid: str | None, revision: int | None
-) -> disk.DiskRemoved:
-    cluster, node = place
-    told = None if uid is None else Uid(uid)
-    return disk.DiskRemoved(ClusterName(cluster), NodeName(node), name, told, revision)
-
-
-def volume_up(
-    name: str,
-    size: int,
-    replicas: int,
-    *,
-    node_soft: bool | None = None,
-    zone_soft: bool | None = None,
-    disk_soft: bool | None = None,
-    disk_selector: tuple[str, ...] = (),
-    node_selector: tuple[str, ...] = (),
-    alpha: Fraction | None = None,
-    workload: str | None = None,
-    uid: str | None = None,
-    revision: int | None = None,
-) -> disk.VolumeUpserted:
-    return disk.VolumeUpserted(
-        name=name,
-        uid=Uid(uid or name),
-        revision=revision,
-        size=Bytes(size),
-        replicas=replicas,
-        node_soft=node_soft,
-        zone_soft=zone_soft,
-        disk_soft=disk_soft,
-        disk_selector=disk_selector,
-        node_selector=node_selector,
-        alpha=alpha,
-        workload=workload,
-    )
-
-
-def volume_gone(name: str, uid: str | None, revision: int | None) -> disk.VolumeRemoved:
-    return disk.VolumeRemoved(name, None if uid is None else Uid(uid), revision)
+def disk_off(place: tuple[str, str], name: str, uid: str | None) -> disk.DiskRemoved:
+    return disk_gone(*place, name, uid=uid)
 
 
 def failed(volume: str, number: int, *, reusable: bool) -> disk.ReplicaFailed:
-    return disk.ReplicaFailed(volume, f"{volume}-r{number}", reusable)
+    return replica_failed(f"{volume}-r{number}", reusable=reusable)
 
 
 def recovered(volume: str, number: int) -> disk.ReplicaRecovered:
-    return disk.ReplicaRecovered(volume, f"{volume}-r{number}")
+    return replica_recovered(f"{volume}-r{number}")
 
 
 def disks_listed(cluster: str, there: list[tuple[tuple[str, str], str]]) -> InventoryListed:
-    keys = {Subject(f"{c}/{n}/{d}") for (c, n), d in there if c == cluster}
+    keys = {Subject(f"{home}/{node}/{name}") for (home, node), name in there if home == cluster}
     return InventoryListed(ClusterName(cluster), "disk", tuple(sorted(keys)), None)
 
 
@@ -138,7 +69,7 @@ numbers = st.sampled_from([1, 1, 2, 2, 3, 4, 5, 6, 7])
 tags = st.sampled_from([(), (), (), ("ssd",)])
 
 disks_up = st.builds(
-    disk_up,
+    disk_at,
     places,
     disks,
     maximum=st.sampled_from([60, 100, 100, 200]),
@@ -155,25 +86,29 @@ disks_up = st.builds(
     uid=uids,
     revision=revisions,
 )
-plain_disks_up = st.builds(disk_up, places, disks, evicting=seldom)
+plain_disks_up = st.builds(disk_at, places, disks, evicting=seldom)
 softness = st.sampled_from([None, None, True, False])
 volumes_up = st.builds(
     volume_up,
     volumes,
-    st.sampled_from([10, 20, 20, 30, 45]),
     st.integers(0, 4),
+    size=st.sampled_from([10, 20, 20, 30, 45]),
     node_soft=softness,
     zone_soft=softness,
     disk_soft=softness,
     disk_selector=tags,
     node_selector=tags,
     alpha=st.sampled_from([None, None, Fraction(0), Fraction(1, 2)]),
-    workload=st.sampled_from([None, "ns/a"]),
+    workload_key=st.sampled_from([None, "ns/a"]),
     uid=uids,
     revision=revisions,
 )
 plain_volumes_up = st.builds(
-    volume_up, volumes, st.sampled_from([20, 20, 30]), st.integers(0, 4), node_soft=st.just(True)
+    volume_up,
+    volumes,
+    st.integers(0, 4),
+    size=st.sampled_from([20, 20, 30]),
+    node_soft=st.just(True),
 )
 nodes_up = st.builds(
     node_up,
@@ -211,9 +146,9 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     st.builds(recovered, volumes, numbers),
     nodes_up,
     st.one_of(
-        st.builds(volume_gone, volumes, uids, revisions),
-        st.builds(disk_gone, places, disks, uids, revisions),
-        st.builds(disk_gone, places, disks, st.none(), st.none()),
+        st.builds(volume_gone, volumes, uid=uids),
+        st.builds(disk_off, places, disks, uids),
+        st.builds(disk_off, places, disks, st.none()),
         st.builds(node_gone, st.just("c1"), st.sampled_from(["n1", "n2", "n3"])),
         st.builds(node_reclaimed, st.just("c1"), st.sampled_from(["n1", "n2", "n3"])),
         st.builds(cluster_up, st.sampled_from(["c1", "c2"]), ready=st.booleans()),
@@ -239,10 +174,10 @@ BEGINNING: tuple[Fact, ...] = (
     policy({"disk.replenish_wait": 2000}),
     cluster_up("c1"),
     node_up("c1", "n1"),
-    *(disk_up(place, "d1") for place in PLACES[:4]),
-    disk_up(PLACES[0], "d2", maximum=200, available=200),
-    volume_up("v", 20, 3),
-    volume_up("w", 30, 2),
+    *(disk_at(place, "d1") for place in PLACES[:4]),
+    disk_at(PLACES[0], "d2", maximum=200, available=200),
+    volume_up("v", 3, size=20),
+    volume_up("w", 2, size=30),
 )
 """Every history begins with something to decide about; the rest of it is drawn."""
 

@@ -9,9 +9,9 @@ takes an expansion, are the core's, which has models of its own.
 Where the page says little:
 
 * A disk that comes back as another life is another disk: what was on the old one is lost.
+* What was lost is told as given up by the next decision about its volume, which there is at once.
 * Another life of a volume counts its replicas from 1 again.
-* Only replicas that did not fail are moved off evicting disks; the others have their own wait.
-* Nobody is asked for a volume that wants nothing and holds nothing.
+* A volume without replicas that takes another size was served with that; a decision says so.
 * A refusal of several parts waits for disks if any of them does.
 * The reason of a refused step is what Longhorn would say, and the core's code where it says nothing.
 """
@@ -77,6 +77,8 @@ class NaiveDisks:
     lying: list[Lying] = field(default_factory=list)
     size: dict[str, int] = field(default_factory=dict)
     """What is in force of a volume's size."""
+    sized: dict[str, int] = field(default_factory=dict)
+    """The life of a volume of which that is."""
     numbers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Of a volume's life, the highest number that was used."""
     told: dict[tuple[str, str], tuple[int, disk.DiskUpserted]] = field(default_factory=dict)
@@ -88,6 +90,8 @@ class NaiveDisks:
     edited: set[str] = field(default_factory=set)
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """Number, reason, what it waits for."""
+    gone: dict[str, list[str]] = field(default_factory=dict)
+    """Replicas that went by themselves since something was decided about their volume."""
     refused_life: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,8 +124,10 @@ class NaiveDisks:
             elif isinstance(fact, disk.ReplicaRecovered):
                 there[0].failed, there[0].over, there[0].until = False, False, None
             elif not fact.reusable:
-                self.lying.remove(there[0])
-            elif not there[0].failed:
+                self._lose(there[0])
+            elif there[0].failed:
+                self.fleet.effect = "no_effect"
+            else:
                 wait = self.fleet.settings.get("disk.replenish_wait")
                 wait = DEFAULT_WAIT if wait is None else wait
                 there[0].failed, there[0].over = True, wait == 0
@@ -132,7 +138,10 @@ class NaiveDisks:
         for one in list(self.lying):
             gone = self.fleet.fact("disk", one.disk) is None
             if gone or self.fleet.life("disk", one.disk) != one.disk_life:
-                self.lying.remove(one)
+                self._lose(one)
+        for volume, fact in self.fleet.all("volume").items():
+            if not any(one.volume == volume for one in self.lying):
+                self._begin_size(volume, fact.size)
         now = {volume: self._question(volume) for volume in self._known()}
         for volume, question in now.items():
             was = self.questions.get(volume)
@@ -146,7 +155,7 @@ class NaiveDisks:
         for volume, (number, *_) in list(self.refused.items()):
             life = self.life(volume)
             same = life is not None and self.refused_life[volume] == life
-            keeps = volume in self.edited and bool(self.of(volume))
+            keeps = volume in self.edited
             if not same or not (keeps or self._wants(volume)):
                 self.fleet.ended.append(("refusal", volume, number))
                 del self.refused[volume]
@@ -159,8 +168,9 @@ class NaiveDisks:
         turns: dict[str, Turn] = {}
         served: set[str] = set()
         for volume in bytewise(touched):
-            turns[volume] = Turn(released=self._give_up(volume))
+            turns[volume] = Turn(released=self.gone.pop(volume, []) + self._give_up(volume))
             if turns[volume].released and not self._wants(volume):
+                self._turn(volume, turns[volume])
                 said += self._say(volume, turns.pop(volume), moment)
                 served.add(volume)
 
@@ -181,7 +191,7 @@ class NaiveDisks:
         some = again()
         for volume in bytewise(turns):
             turn = self._turn(volume, turns[volume])
-            keeps = volume in edited and not turn.refusals and bool(self.of(volume))
+            keeps = volume in edited and not turn.refusals and self.life(volume) is not None
             said += self._say(volume, turn, moment, keeps=keeps)
             some |= turn.served
         turns.clear()
@@ -201,6 +211,14 @@ class NaiveDisks:
         return sorted(
             (one for one in mine if one.life == self.life(volume)), key=lambda one: one.number
         )
+
+    def _begin_size(self, volume: str, size: int) -> None:
+        if self.sized.get(volume) != self.life(volume):
+            self.sized[volume], self.size[volume] = self.fleet.life("volume", volume), size
+
+    def _lose(self, one: Lying) -> None:
+        self.lying.remove(one)
+        self.gone.setdefault(one.volume, []).append(one.name)
 
     def life(self, volume: str) -> int | None:
         """Which life of a volume is in force."""
@@ -267,7 +285,7 @@ class NaiveDisks:
         mine = self.of(volume)
         return (
             len(mine) != fact.replicas
-            or any(one.over or (self._leaves(one) and not one.failed) for one in mine)
+            or any(one.over or self._leaves(one) for one in mine)
             or (bool(mine) and self.size[volume] != fact.size)
         )
 
@@ -279,6 +297,8 @@ class NaiveDisks:
         released = [one.name for one in sorted(gone, key=lambda one: one.number)]
         self.lying = [one for one in self.lying if one not in gone]
         fact = self.fleet.fact("volume", volume)
+        if fact is not None:
+            self._begin_size(volume, fact.size)
         while fact is not None and len(self.of(volume)) > fact.replicas:
 
             def order(one: Lying) -> tuple[Any, ...]:
@@ -298,6 +318,7 @@ class NaiveDisks:
             return turn
         mine = self.of(volume)
         if not mine:
+            turn.grown = self.size[volume] != fact.size
             self.size[volume] = fact.size
         elif fact.size < self.size[volume]:
             turn.refusals.append(("shrink", "specification"))
@@ -310,7 +331,7 @@ class NaiveDisks:
             if one.over and self._place(volume, turn):
                 self._release(one, turn)
         for one in mine:
-            if self._leaves(one) and not one.failed and self._place(volume, turn):
+            if self._leaves(one) and not one.over and self._place(volume, turn):
                 self._release(one, turn)
         return turn
 

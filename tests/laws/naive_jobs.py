@@ -12,6 +12,8 @@ Where the page says little:
 * All that is wanted of a node by a job counts together: the clusters it names, else the labels it
   selects clusters by; its cluster; the labels it selects nodes by.
 * A task takes part in shares with its cpu, memory and storage.
+* A job that is taken out of its queue has no tasks any more, those that were done included.
+* A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then.
 * A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
   the count. Who is still in line is told nothing.
 * While the fleet holds, a round's deadline waits, and fires before the event after the one that
@@ -54,6 +56,15 @@ Amounts = dict[Any, int]
 TaskKey = tuple[str, int]
 
 ROUND = "round"
+DEFAULTS = {
+    "fairshare.preempt": False,
+    "fairshare.reclaim": False,
+    "fairshare.scope": "per_queue",
+    "fairshare.job_order": ("priority", "gang", "drf"),
+    "fairshare.voters.preempt": ("conformance", "gang", "drf"),
+    "fairshare.voters.reclaim": ("conformance", "gang", "proportion"),
+}
+"""What a round reads of the policy."""
 
 
 @dataclass(slots=True)
@@ -96,15 +107,13 @@ class NaiveJobs:
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """Number, reason, what it waits for."""
     refused_life: dict[str, int] = field(default_factory=dict)
-    """Which life of the job was."""
-    lost: dict[str, list[str]] = field(default_factory=dict)
+    lost: dict[tuple[str, int], list[str]] = field(default_factory=dict)
     """Nodes from which tasks of a job went by themselves since something was decided about it."""
     due: DueRound | None = None
     after_last: Any = None
     """What the next round would have read right after the last one."""
-    played_in: tuple[int, int, bool] | None = None
-    """In which event, or firing, the last round was played."""
-    firings: int = 0
+    played: bool = False
+    """Whether a round was played because of what happened last."""
     rounds: int = 0
 
     def __post_init__(self) -> None:
@@ -134,15 +143,14 @@ class NaiveJobs:
         """When a round is played at the latest."""
         if self.due is None or self.due.until is None or self.fleet.hold:
             return []
-        return [Moment(self.due.until, ROUND, "")]
+        return [Moment(self.due.until, ROUND, self.fleet.salt)]
 
     def fired(self, moment: Moment) -> None:
-        """Each firing is a time of its own."""
-        self.firings += 1
+        """Whose deadline it is, is seen when it is decided."""
 
     def heard(self, fact: Fact, subject: str) -> None:
         """Tasks end when somebody says so."""
-        if isinstance(fact, workload.JobFinished):
+        if isinstance(fact, workload.JobFinished) and self._is_job(subject):
             job = self.fleet.fact("workload", subject)
             life = self.fleet.life("workload", subject)
             was, done = self.finished.get(subject, (life, set()))
@@ -152,24 +160,22 @@ class NaiveJobs:
 
     def folded(self) -> None:
         """Who is no task any more, or has lost its node; and whether a round is due."""
+        self.played = False
         for job, (life, done) in list(self.finished.items()):
             fact = self.fleet.fact("workload", job)
-            if fact is None or self.fleet.life("workload", job) != life:
+            if not self._is_job(job) or self.fleet.life("workload", job) != life:
                 del self.finished[job]
-                self.lost.pop(job, None)
             else:
                 self.finished[job] = (life, done & set(range(fact.replicas)))
         for key, seat in list(self.seats.items()):
             job, index = key
-            if not self.is_task(key) or seat.job_life != self.fleet.life("workload", job):
-                del self.seats[key]
-                if not self._is_job(job) or seat.job_life != self.fleet.life("workload", job):
-                    self.lost.pop(job, None)
-            elif index in self._done(job):
+            mine = self.is_task(key) and seat.job_life == self.fleet.life("workload", job)
+            if not mine or index in self._done(job):
                 del self.seats[key]
             elif not self._stands(seat):
                 del self.seats[key]
-                self.lost.setdefault(job, []).append(seat.node)
+                self.lost.setdefault((job, seat.job_life), []).append(seat.node)
+        self.lost = {key: nodes for key, nodes in self.lost.items() if self._is_job(key[0])}
         for job, (number, reason, _) in list(self.refused.items()):
             over = not self._is_job(job) or not self.waiting(job)
             over = over or self.refused_life[job] != self.fleet.life("workload", job)
@@ -229,8 +235,13 @@ class NaiveJobs:
         return self.fleet.fact("queue", self.fleet.fact("workload", job).queue)
 
     def in_line(self) -> list[str]:
-        """The jobs of known queues."""
-        return [job for job in bytewise(self.jobs()) if self._queue_of(job) is not None]
+        """The jobs of known queues that want or hold anything."""
+        return [
+            job
+            for job in bytewise(self.jobs())
+            if self._queue_of(job) is not None
+            and (self.waiting(job) or any(key[0] == job for key in self.seats))
+        ]
 
     def _nodes(self) -> list[str]:
         """Where new tasks may go at all."""
@@ -244,17 +255,20 @@ class NaiveJobs:
 
     def takes(self, node: str, job: str) -> bool:
         """Whether tasks of a job may go to a node."""
-        fact, there = self.fleet.fact("workload", job), self.fleet.fact("node", node)
-        home = self.fleet.fact("cluster", there.cluster)
-        spec, deploy = fact.division, fact.deploy
+        deploy, there = self.fleet.fact("workload", job).deploy, self.fleet.fact("node", node)
+        selected = deploy is None or set(deploy.node_selector) <= set(there.labels)
+        return selected and self.takes_cluster(there.cluster, job)
+
+    def takes_cluster(self, name: str, job: str) -> bool:
+        """Whether tasks of a job may go to nodes of a cluster."""
+        fact, home = self.fleet.fact("workload", job), self.fleet.fact("cluster", name)
+        spec = fact.division
         if spec is not None and spec.clusters:
-            if there.cluster not in spec.clusters:
+            if name not in spec.clusters:
                 return False
         elif spec is not None and not set(spec.cluster_selector) <= set(home.labels):
             return False
-        if fact.cluster is not None and fact.cluster != there.cluster:
-            return False
-        return deploy is None or set(deploy.node_selector) <= set(there.labels)
+        return fact.cluster is None or fact.cluster == name
 
     def free(self, node: str) -> tuple[Amounts, int | None]:
         """What a node has free, signed, and its slots."""
@@ -297,6 +311,11 @@ class NaiveJobs:
 
     def _read(self) -> Any:
         """All that a round reads."""
+        nodes = self._nodes()
+        homes = bytewise({self.fleet.fact("node", node).cluster for node in nodes})
+        weights = {
+            one.namespace: self.weight(one.namespace) for one in self.fleet.all("quota").values()
+        }
         jobs = {
             job: (
                 self.fleet.beings["workload", job].born,
@@ -305,28 +324,22 @@ class NaiveJobs:
                 fact.gang_min,
                 fact.preemptable,
                 fact.request,
-                [self.takes(node, job) for node in self._nodes()],
+                [node for node in nodes if self.waiting(job) and self.takes(node, job)],
+                [name for name in homes if self.waiting(job) and self.takes_cluster(name, job)],
                 self.waiting(job),
                 sorted(self._done(job)),
                 [(key, seat.request) for key, seat in self.seats.items() if key[0] == job],
             )
             for job, fact in self.jobs().items()
-            if self._queue_of(job) is not None
+            if job in self.in_line()
         }
         return [
             jobs,
-            {node: self.free(node) for node in self._nodes()},
+            {node: self.free(node) for node in nodes},
             {name: self.queue(name) for name in self.fleet.all("queue")},
-            {
-                name: weight
-                for name in {q.namespace for q in self._quotas()}
-                if (weight := self.weight(name)) > 1
-            },
-            [value for path, value in sorted(self.fleet.settings.items()) if "fairshare" in path],
+            {name: weight for name, weight in weights.items() if weight > 1},
+            {path: self.fleet.setting(path, DEFAULTS[path]) for path in DEFAULTS},
         ]
-
-    def _quotas(self) -> list[Any]:
-        return [quota for quota in self.fleet.all("quota").values() if quota.weight]
 
     def _look(self) -> None:
         """Whether a round is due now."""
@@ -344,7 +357,7 @@ class NaiveJobs:
         assert self.due is not None
         if moment is not None:
             return moment.kind == ROUND
-        if self.played_in == (self.fleet.position, self.firings, True):
+        if self.played:
             return False
         count = self.fleet.position - self.due.position + 1
         return self.due.next_event or count >= self.fleet.setting("round.max_events", 100)
@@ -353,12 +366,12 @@ class NaiveJobs:
 
     def _play(self, moment: Moment | None) -> list[Said]:
         self.rounds += 1
-        self.played_in = (self.fleet.position, self.firings, moment is None)
+        self.played = True
         floor = Floor(self)
         floor.allocate()
-        reached = [job for job in floor.names if not (floor.full and floor.is_in_line(job))]
+        reached = [job for job in floor.names if not (floor.full and job in floor.in_turn())]
         for action in ("preempt", "reclaim"):
-            if self.fleet.setting(f"fairshare.{action}", False) and not floor.full:
+            if floor.policy(action) and not floor.full:
                 floor.evict(action)
         if not floor.full:
             floor.backfill()
@@ -367,7 +380,7 @@ class NaiveJobs:
         for job in bytewise({job for job, _ in floor.evicted}):
             gone = sorted(key for key in floor.evicted if key[0] == job)
             rows = {str(index): self.seats.pop((job, index)).node for _, index in gone}
-            self.lost.pop(job, None)
+            self.lost.pop((job, self.fleet.life("workload", job)), None)
             said.append(self._say("eviction", job, moment, rows=rows))
         for job in bytewise({job for job, _ in floor.placed}):
             rows = {}
@@ -382,7 +395,7 @@ class NaiveJobs:
                     fact.request,
                 )
             moved = self._moved(job, list(rows.values()))
-            self.lost.pop(job, None)
+            self.lost.pop((job, self.fleet.life("workload", job)), None)
             ended = job in self.refused and not self.waiting(job)
             if ended:
                 del self.refused[job]
@@ -399,7 +412,7 @@ class NaiveJobs:
         return said
 
     def _moved(self, job: str, nodes: list[str]) -> int:
-        gone = self.lost.get(job, [])
+        gone = self.lost.get((job, self.fleet.life("workload", job)), [])
         rises = sum(max(0, nodes.count(node) - gone.count(node)) for node in set(nodes))
         falls = sum(max(0, gone.count(node) - nodes.count(node)) for node in set(gone))
         return min(rises, falls)
@@ -519,9 +532,12 @@ class Floor:
             held = plus(held, self.held[key])
         return held
 
+    def policy(self, name: str) -> Any:
+        return self.jobs.fleet.setting(f"fairshare.{name}", DEFAULTS[f"fairshare.{name}"])
+
     @property
     def scope(self) -> str:
-        return str(self.jobs.fleet.setting("fairshare.scope", "per_queue"))
+        return str(self.policy("scope"))
 
     @property
     def most(self) -> int:
@@ -559,7 +575,7 @@ class Floor:
             if not self.waits[job] or self.ready_tasks(job) + len(self.waits[job]) < gang:
                 self.out.add(job)
         while True:
-            able = [job for job in self.names if self.is_in_line(job)]
+            able = self.in_turn()
             if not able:
                 return
             job = min(able, key=self._place)
@@ -567,15 +583,6 @@ class Floor:
             if not self.may_place(1 if self.ready(job) else gang - self.ready_tasks(job)):
                 return
             self._turn(job)
-
-    def is_in_line(self, job: str) -> bool:
-        """Whether a job may still have a turn."""
-        queue = self.queue(job)
-        return (
-            job not in self.out
-            and self.queues[queue].is_open
-            and not overused(self.of_queue(queue), self.part[queue])
-        )
 
     def _turn(self, job: str) -> None:
         self.obstacle.pop(job, None)
@@ -601,7 +608,7 @@ class Floor:
         fact, name = self.facts[job], self.queue(job)
         queue = self.queues[name]
         share = Fraction(domshare(self.of_namespace(name, fact.namespace), self.total))
-        order = self.jobs.fleet.setting("fairshare.job_order", ("priority", "gang", "drf"))
+        order = self.policy("job_order")
         ranks: dict[str, Any] = {
             "priority": -fact.priority,
             "gang": self.ready(job),
@@ -661,10 +668,6 @@ class Floor:
                 elif key in self.evicted:
                     task = _with(task, status="releasing")
                 tasks.append(task)
-        default = {
-            "preempt": ("conformance", "gang", "drf"),
-            "reclaim": ("conformance", "gang", "proportion"),
-        }
         scene = Scene(
             queues=list(self.queues.values()),
             jobs=[
@@ -684,7 +687,7 @@ class Floor:
                 NamespaceName(fact.namespace): self.jobs.weight(fact.namespace)
                 for fact in self.facts.values()
             },
-            voters=self.jobs.fleet.setting(f"fairshare.voters.{action}", default[action]),
+            voters=self.policy(f"voters.{action}"),
         )
         now = Cluster(scene)
         now.total, now.part = self.total, self.part
@@ -769,6 +772,16 @@ class Floor:
                 for index in self.left(job):
                     if not self.may_place(1) or not self.seat(job, index):
                         break
+
+    def in_turn(self) -> list[str]:
+        """Whom a round that had to stop did not come to: they did not lose."""
+        return [
+            job
+            for job in self.names
+            if job not in self.out
+            and self.queues[self.queue(job)].is_open
+            and not overused(self.of_queue(self.queue(job)), self.part[self.queue(job)])
+        ]
 
     def code(self, job: str) -> str:
         """Why a job that still waits does."""

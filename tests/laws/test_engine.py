@@ -300,7 +300,7 @@ def about_jobs(made: Decision) -> Said | None:
     return Said(
         number=made.number,
         position=made.position,
-        moment=None if made.deadline is None else (made.deadline.kind, ""),
+        moment=None if made.deadline is None else (made.deadline.kind, made.deadline.subject),
         kind=made.kind,
         subject=made.subject,
         previous=made.previous,

@@ -1,24 +1,88 @@
-"""What holds of volumes after every event, whatever happens: told of the naive model.
+"""The engine decides about volumes as the naive model does, and what holds after every event.
 
-That the engine decides the same is a law of its own; so these are laws of both.
+What holds is told of the naive model; since the engine agrees with it, it holds of both.
 """
 
 from collections.abc import Iterator
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 
+from ledger.facts.decision import Decision
 from ledger.facts.disk import ReplicaFailed
-from tests.histories import subject_of
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.refusal import Refusal
+from ledger.reducers.replicas import host_name
+from tests.histories import FLEET, History, subject_of
 from tests.laws import disk_histories
 from tests.laws.job_histories import Happening
 from tests.laws.naive_disks import NaiveDisks
 from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Said
 
 histories = disk_histories.histories(30, 60)
 long_histories = settings(
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+def told(made: Decision) -> Said:
+    """A decision as the naive model says it."""
+    said = Said(
+        number=made.number,
+        position=made.position,
+        moment=None if made.deadline is None else (made.deadline.kind, made.deadline.subject),
+        kind=made.kind,
+        subject=made.subject,
+        previous=made.previous,
+        moved=made.moved,
+    )
+    match made.outcome:
+        case DiskPlacement() as placement:
+            there = {
+                one.replica: f"{host_name(one.cluster, one.node)}/{one.disk}"
+                for one in placement.replicas
+            }
+            said.rows = {step.replica: there[step.replica] for step in placement.steps}
+            said.released = sorted(one.replica for one in placement.released)
+        case Refusal() as refusal:
+            said.reason, said.waits_for = refusal.reason, refusal.waits_for
+        case _:
+            raise AssertionError(f"nobody asked for a {made.kind}")
+    return said
+
+
+def agrees(history: list[Happening]) -> None:
+    """Event by event: the decisions, what ended, and what is scheduled on each disk."""
+    log = History()
+    naive = NaiveFleet(salt=FLEET)
+    disks = NaiveDisks(naive)
+    for fact, source, after in history:
+        step = log.add(fact, source=source, after=after)
+        naive.add(fact, subject=subject_of(fact), source=source, at=log.events[-1].recorded_at)
+
+        assert [told(made) for made in step.decisions] == naive.said
+        assert step.effect == naive.effect
+        assert list(step.ended) == naive.ended
+        for address, there in naive.all("disk").items():
+            host = step.world.disks.hosts[host_name(there.cluster, there.node)]
+            kept = host.disk(there.disk)
+            assert kept is not None
+            assert kept.scheduled == disks.scheduled(address)
+
+
+@long_histories
+@given(histories)
+def test_the_engine_decides_as_somebody_who_looks_at_everything(history: list[Happening]) -> None:
+    agrees(history)
+
+
+@pytest.mark.long
+@settings(long_histories, max_examples=2_000, phases=[Phase.generate])
+@given(disk_histories.histories(200, 220))
+def test_the_engine_decides_so_over_long_histories(history: list[Happening]) -> None:
+    agrees(history)
 
 
 def lived(history: list[Happening]) -> Iterator[tuple[Happening, NaiveFleet, NaiveDisks]]:
