@@ -77,13 +77,19 @@ def _set_late(retries: Retries, question: Question) -> bool:
 
 def grew(world: World, clusters: Iterable[ClusterName]) -> World:
     """There may be more room on these clusters than before."""
+    for cluster in clusters:
+        world = grew_for(less_promised(world, [cluster]), ("nodes", cluster))
+    return world
+
+
+def less_promised(world: World, clusters: Iterable[ClusterName]) -> World:
+    """Less of these clusters is promised than before, which is room for divisions alone."""
     waiting = world.retries.waiting
-    if not (waiting or world.retries.listed):
+    if not waiting:
         return world
     for cluster in clusters:
         for subject in concerned(world, waiting, cluster):
             world = mark(world, Question("division", subject), _GREW)
-        world = grew_for(world, ("nodes", cluster))
     return world
 
 

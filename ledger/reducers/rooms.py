@@ -25,7 +25,7 @@ from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
 from ledger.reducers.replacing import replace
-from ledger.reducers.retries import grew, grew_for
+from ledger.reducers.retries import grew, grew_for, less_promised
 from ledger.reducers.world import NO_ROOM, Claim, Room, World
 from ledger.units import ClusterName, Subject
 
@@ -116,7 +116,7 @@ def claims_replaced(before: World, world: World, workload: Subject) -> World:
         for cluster in sorted(changed)
         if _takes_less(world.rooms.of(cluster).claim, rooms.of(cluster).claim)
     ]
-    return grew(replace(world, rooms=rooms), released)
+    return less_promised(replace(world, rooms=rooms), released)
 
 
 def promised(world: World, workload: Subject) -> dict[ClusterName, tuple[Request, int]]:

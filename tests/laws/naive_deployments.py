@@ -16,7 +16,7 @@ Where the page is silent, the simplest reading:
   is the highest there, and only while fewer pods are active than instances are held.
 - Pods are marked as given up by what a decision leaves on their node less than before.
 - Pods beyond the instances hold their room until the turn is decided, also against the instances
-  that it places; what they then hold no more is room that was not there before.
+  that it places; what only changes hands with the decision is no growth.
 - What is lost or reclaimed is one group of both classes, and so are movers.
 - A refused reschedule is recorded each time and is never open, so it hides no other refusal.
 - Whatever touches a subject that then has all it wants is recorded as kept, a changed share too
@@ -556,7 +556,6 @@ class NaiveDeployments:
         """A decision with what is now in force; it ends the refusal of all that it serves."""
         standing = self.standing[subject]
         now = standing.count()
-        self._look_for_growth()
         for node, count in sorted(self.began_with.pop(subject).items()):
             self.fleet.book.give_up(subject.split("@", 1)[0], node, count - now[node])
         made = self._say("deployment", subject, moment)
