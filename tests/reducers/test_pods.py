@@ -1,5 +1,7 @@
 """What pods that are seen hold on their nodes, and whose they are taken for."""
 
+from dataclasses import replace
+
 import pytest
 from immutables import Map
 
@@ -311,6 +313,17 @@ def test_an_instance_on_a_node_that_is_not_ready_is_lost_and_its_pod_contradicts
     step = log.add(node_up("m1", "n1", memory=100, storage=9, pods=10, ready=False))
     assert [made.kind for made in step.decisions] == ["refusal", "incident"]
     assert amounts(log) == (0, 3, 0, 1)
+
+
+def test_what_an_event_ends_and_brings_back_has_lasted() -> None:
+    log = with_instances(2, 2)
+    small = node_up("m1", "n1", memory=5, storage=9, pods=10)
+    assert only(log.add(small)).branch == "over_committed"
+    # The instances are lost, so the node is large enough, but for the pods that are still there.
+    step = log.add(replace(small, ready=False))
+    assert [made.branch for made in step.decisions] == ["refused", "pods_beyond_instances"]
+    log.add(pod_gone("m1", "ns", "db-0"))
+    assert only(log.add(database_pod(0))).branch == "over_committed", "it had ended"
 
 
 @pytest.mark.parametrize("ending", ["gone", "terminating", "failed", "not listed", "another life"])
