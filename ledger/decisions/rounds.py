@@ -23,6 +23,9 @@ last, as refusals:
 ``queue_overused``  else: the queue has all it deserves
 
 Whoever was not reached because the round was full is told nothing: it is not over for them.
+
+What was used before (``fairshare.history`` of the policy, ``ledger.core.fairshare.decay``) does not count
+yet: every round goes by what is held.
 """
 
 from collections import Counter
