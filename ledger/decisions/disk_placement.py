@@ -585,10 +585,9 @@ def _stages(choice: Choice) -> tuple[tuple[Weighed, ...], tuple[Weighed, ...]]:
 
 
 def _ranked(stage: Weighing) -> tuple[Weighed, ...]:
-    ranking = stage.ranking()
     return tuple(
-        Weighed(stage.names[place], _told(ranking[place]), stage.usable[place])
-        for place in list(ranking)[: LOSERS_NAMED + 1]
+        Weighed(stage.names[place], _told(score), stage.usable[place])
+        for place, score in stage.ranking(LOSERS_NAMED + 1).items()
     )
 
 

@@ -136,6 +136,8 @@ def test_a_score_from_one_pass_is_the_score_from_scratch(
         assert (None if place_of_best is None else stage.names[place_of_best]) == expected
     ranking = stage.ranking()
     assert ranking == {place: stage.scores()[stage.names[place]] for place in stage.feasible}
+    for count in range(len(ranking) + 2):
+        assert list(stage.ranking(count).items()) == list(ranking.items())[:count]
     standings = [standing(stage, place) for place in ranking]
     assert standings == sorted(standings)
     assert list(ranking)[:1] == [

@@ -78,9 +78,12 @@ class Weighing:
             for place in sorted(self.listed, key=self.names.__getitem__)
         }
 
-    def ranking(self) -> dict[int, Score]:
-        """The feasible places from the best to the worst with their scores, undefined ones last."""
-        exact = self._exactly(self.feasible)
+    def ranking(self, count: int | None = None) -> dict[int, Score]:
+        """The feasible places from the best to the worst with their scores, undefined ones last.
+
+        Asked for the first ``count`` of them, it scores no more of each distinct total.
+        """
+        exact = self._exactly(self.feasible if count is None else self._shortlist(count))
 
         def rank(place: int) -> tuple[bool, int, Fraction, int, str]:
             defined = exact[place]
@@ -89,7 +92,7 @@ class Weighing:
             rough = (score.numerator << ROUGH_BITS) // score.denominator
             return defined == "undefined", rough, score, -self.usable[place], self.names[place]
 
-        return {place: exact[place] for place in sorted(exact, key=rank)}
+        return {place: exact[place] for place in sorted(exact, key=rank)[:count]}
 
     def decided_by(self) -> Decision:
         """What set the best place apart from the second best."""
@@ -133,6 +136,16 @@ class Weighing:
         exact = {place: scorer.score(place, ratio_sum) for place in close}
         lowest = min(exact.values())
         return self._champion([place for place, score in exact.items() if score == lowest])
+
+    def _shortlist(self, count: int) -> list[int]:
+        """Enough places to hold the first ``count`` of the ranking."""
+        usable, names = self.usable, self.names
+
+        def order(place: int) -> tuple[int, str]:
+            return -usable[place], names[place]
+
+        alike = [self.feasible] if self.alpha >= 1 else self._by_total().values()
+        return [place for places in alike for place in nsmallest(count, places, key=order)]
 
     def _by_total(self) -> dict[int, list[int]]:
         alike: dict[int, list[int]] = {}
