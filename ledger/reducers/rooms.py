@@ -202,6 +202,9 @@ def _grew_where_it_is(before: World, after: World, subject: Subject) -> ClusterN
 
     That is allowed on a node that takes nothing new, too.
     """
+    if ("nodes", subject.partition("/")[0]) not in after.retries.listed:
+        # Nobody there waits for anything.
+        return None
     was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
     if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
         return None
