@@ -261,7 +261,7 @@ class NaiveFleet:
         """Make a change; whom it asks, by comparing everything before with everything after."""
         before = self._questions()
         takes = {key: (fact.request, fact.deploy) for key, fact in self.all("workload").items()}
-        ground, ways = self._ground(), (self.inertia, self.kappa)
+        ground, ways = self._ground(), self._ways()
         change()
         after = self._questions()
         due: dict[str, set[str]] = {}
@@ -281,7 +281,7 @@ class NaiveFleet:
         now = self._ground()
         self._grew({name for name in now if ground.get(name) != now[name]})
         self._look_for_room()
-        if ways != (self.inertia, self.kappa):
+        if ways != self._ways():
             self._mark(list(self.refused), "policy")
         return due
 
