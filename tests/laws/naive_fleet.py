@@ -285,6 +285,10 @@ class NaiveFleet:
             self._mark(list(self.refused), "policy")
         return due
 
+    def _ways(self) -> tuple[Any, ...]:
+        """What of the policy divisions are made by; how much counts as room is a part of it."""
+        return self.inertia, self.kappa, self.setting("placement.max_deploy", None)
+
     # Who may be served although refused.
 
     def _begin(self) -> None:
