@@ -164,6 +164,8 @@ def _left(offers: Mapping[Offer, int], claim: Claim, one: Wanted) -> Iterator[in
         yield max(0, sum(times * max(0, most or 0) for times, most in pods) - claim.pods)
 
 
+# Most nodes have the same free as when the last workload that wants as much was asked about.
+@lru_cache(maxsize=1 << 14)
 def _bound(node: Offer, one: Wanted) -> int:
     return cpu_capacity(cpu_node(node), bound(node, one)).capacity if whole(node, one) else 0
 
