@@ -33,8 +33,9 @@ A refusal that only repeats the open one is not recorded. One of ``fresh`` waits
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from ledger.core.placement.answer import Placement, Shortage
@@ -76,10 +77,40 @@ Branch = Literal["given_up", "fresh", "edited", "replaced", "reclaimed", "placed
 """What a turn did first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Which instances, lowest first.
+
+    Those that follow all others are not made one by one before they have a place: a share may be
+    far larger than whatever the nodes hold.
+    """
+
+    named: tuple[int, ...] = ()
+    tail: range = range(0)
+    """Above all that are named."""
+
+    def __len__(self) -> int:
+        return len(self.named) + len(self.tail)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self.named
+        yield from self.tail
+
+    def below(self, end: int) -> "Numbers":
+        """Those that come before a number."""
+        tail = range(self.tail.start, max(self.tail.start, min(self.tail.stop, end)))
+        return Numbers(tuple(one for one in self.named if one < end), tail)
+
+    def beyond(self, end: int) -> "Numbers":
+        """The others."""
+        tail = range(max(self.tail.start, min(self.tail.stop, end)), self.tail.stop)
+        return Numbers(tuple(one for one in self.named if one >= end), tail)
+
+
 class Group(NamedTuple):
     """Numbers that are placed together, and over which nodes, in the order in which to try."""
 
-    numbers: tuple[int, ...]
+    numbers: Numbers
     pools: tuple[str, ...]
 
 
@@ -285,41 +316,38 @@ class _Turn:
 
     # What is wanted
 
-    def _growth(self) -> tuple[int, ...]:
+    def _growth(self) -> Numbers:
         """The numbers of new instances: the lowest unused ones."""
         assert self.deploy is not None
         if self.deploy.strategy in {"FILL", "EACH"}:
-            return ()
+            return Numbers()
         return self._unused(self.here.share - len(self.instances) - len(self.waiting))
 
-    def _unused(self, wanted: int) -> tuple[int, ...]:
-        found: list[int] = []
-        number = 0
-        while len(found) < wanted:
-            if number not in self.instances and number not in self.waiting:
-                found.append(number)
-            number += 1
-        return tuple(found)
+    def _unused(self, wanted: int) -> Numbers:
+        used = {*self.instances, *self.waiting}
+        above = max(used, default=-1) + 1
+        gaps = tuple(islice((one for one in range(above) if one not in used), max(0, wanted)))
+        return Numbers(gaps, range(above, above + max(0, wanted - len(gaps))))
 
-    def _on_demand(self, new: Sequence[int]) -> frozenset[int] | None:
-        """Which numbers belong on on-demand nodes; None: nodes are not told apart."""
+    def _on_demand(self, new: Numbers) -> int | None:
+        """Below which number all belong on on-demand nodes; None: nodes are not told apart."""
         if self.target is None:
             return None
-        return frozenset(sorted({*self.instances, *self.waiting, *new})[: self.target])
+        known = sorted({*self.instances, *self.waiting, *new.named})
+        if self.target > len(known):
+            return new.tail.start + self.target - len(known)
+        return known[self.target - 1] + 1 if self.target else 0
 
-    def _groups(
-        self, numbers: Iterable[int], on_demand: frozenset[int] | None
-    ) -> tuple[Group, ...]:
+    def _groups(self, numbers: Numbers, on_demand: int | None) -> tuple[Group, ...]:
         """Numbers by capacity class, those for on-demand nodes first."""
-        in_order = tuple(sorted(numbers))
         if on_demand is None:
-            groups = [Group(in_order, ("all",))]
+            groups = [Group(numbers, ("all",))]
         else:
             groups = [
-                Group(tuple(one for one in in_order if one in on_demand), ("od",)),
-                Group(tuple(one for one in in_order if one not in on_demand), ("spot", "all")),
+                Group(numbers.below(on_demand), ("od",)),
+                Group(numbers.beyond(on_demand), ("spot", "all")),
             ]
-        return tuple(group for group in groups if group.numbers)
+        return tuple(group for group in groups if len(group.numbers))
 
     # The parts
 
@@ -340,7 +368,7 @@ class _Turn:
                 served = self._place("fresh", self._each(), "EACH")
                 self.ordered = False
             case strategy:
-                numbers = tuple(range(self.here.share))
+                numbers = Numbers(tail=range(self.here.share))
                 for group in self._groups(numbers, self._on_demand(numbers)):
                     served = served and self._place("fresh", group, strategy)
         if served:
@@ -352,7 +380,7 @@ class _Turn:
         self.fresh_refused = self.refused.pop()
         return False
 
-    def _edit(self, on_demand: frozenset[int] | None) -> None:
+    def _edit(self, on_demand: int | None) -> None:
         """Change what instances were confirmed with, where they are or elsewhere."""
         terms, nodes = self.terms, self.nodes
         assert terms is not None
@@ -382,19 +410,19 @@ class _Turn:
                 movers[one.number] = "no_room"
             else:
                 self._put(there)
-        for group in self._groups(movers, on_demand):
+        for group in self._groups(Numbers(tuple(sorted(movers))), on_demand):
             if not self._place("edit", group, self._rule()):
                 self._go_back(kept)
                 return
         self.whys |= movers
         self.did.append("edited")
 
-    def _lost(self, on_demand: frozenset[int] | None) -> None:
+    def _lost(self, on_demand: int | None) -> None:
         """Find other places for the numbers whose instances were lost."""
         if self._one_by_one("lost", sorted(self.waiting), on_demand):
             self.did.append("replaced")
 
-    def _reclaiming(self, on_demand: frozenset[int] | None) -> None:
+    def _reclaiming(self, on_demand: int | None) -> None:
         """Find other places for what is on nodes about to be taken away, then leave those."""
         reclaiming = self.world.rooms.reclaiming
         cluster = self.here.cluster
@@ -406,17 +434,14 @@ class _Turn:
         if self._one_by_one("reclaiming", leaving, on_demand):
             self.did.append("reclaimed")
 
-    def _one_by_one(
-        self, part: Part, numbers: Sequence[int], on_demand: frozenset[int] | None
-    ) -> bool:
+    def _one_by_one(self, part: Part, numbers: Sequence[int], on_demand: int | None) -> bool:
         """Place numbers that have a place or had one: together, else each by itself."""
         if not numbers:
             return False
         why: Why = "lost" if part == "lost" else "reclaiming"
         kept = self._keep()
-        if all(
-            self._place(part, group, self._rule()) for group in self._groups(numbers, on_demand)
-        ):
+        together = self._groups(Numbers(tuple(numbers)), on_demand)
+        if all(self._place(part, group, self._rule()) for group in together):
             self.whys |= dict.fromkeys(numbers, why)
             return True
         self._go_back(kept)
@@ -428,7 +453,7 @@ class _Turn:
         # Placing only takes room, so once a class has none for one it has none for the next.
         full: dict[tuple[str, ...], Refused] = {}
         for number in numbers:
-            (group,) = self._groups([number], on_demand)
+            (group,) = self._groups(Numbers((number,)), on_demand)
             if group.pools in full:
                 continue
             if self._place(part, group, self._rule()):
@@ -443,13 +468,13 @@ class _Turn:
 
     def _each(self) -> Group:
         """The numbers of an order are only known once it is placed."""
-        return Group((), ("all",))
+        return Group(Numbers(), ("all",))
 
     def _fill(self, part: Part) -> bool:
         """Top nodes up; lost numbers come back first, and are dropped if nobody needs them."""
         if part == "lost" and not self.waiting:
             return True
-        if not self._place(part, Group((), ("all",)), "FILL"):
+        if not self._place(part, Group(Numbers(), ("all",)), "FILL"):
             return False
         if part == "lost":
             # Where nobody had to be topped up the lost numbers are only dropped.
@@ -529,7 +554,7 @@ class _Turn:
         nodes, terms = self.nodes, self.terms
         assert nodes is not None
         assert terms is not None
-        numbers = group.numbers
+        numbers = tuple(group.numbers)
         if not numbers:
             wanted = sum(placed.deploy.values())
             numbers = tuple(sorted(self.waiting)[:wanted]) if part != "growth" else ()

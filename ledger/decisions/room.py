@@ -26,15 +26,12 @@ from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.errors import InvalidRequest
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import Offer, Shared, shared_of
+from ledger.reducers.book import MOST_CORES, Offer, Shared, shared_of
 from ledger.reducers.rooms import free, node_in_use
 from ledger.reducers.world import Claim, World
 from ledger.units import Bytes, ClusterName, Replicas
 
 MILLI: Final = 1000
-
-MOST_CORES: Final = 10_000
-"""As many cores as a node can name one by one; where only its cpu is told, no more are made of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ from ledger.units import Bytes, CpuMilli, Subject
 
 MILLI: Final = 1000
 
+MOST_CORES: Final = 10_000
+"""As many cores as a node can name one by one; where only its cpu is told, no more are made of it."""
+
 Amount = TypeVar("Amount", bound=int)
 _AMOUNT: Final = itemgetter(1)
 
@@ -125,7 +128,7 @@ def free(node: NodeUpserted, held: Held) -> Offer:
     if node.cpu is not None:
         whole = node.cpu // MILLI
         if pieces:
-            cores = _whole_cores(whole, node.share_base)
+            cores = _whole_cores(min(whole, MOST_CORES), node.share_base)
     return Offer(
         cores=_less(cores, pieces),
         whole=whole,
@@ -155,7 +158,7 @@ def shared(node: NodeUpserted, held: Held) -> Shared:
 
 def shared_of(offer: Offer) -> Shared:
     """The part of an offer that is shared."""
-    return Shared(len(offer.cores) or offer.whole, offer.memory, offer.storage, offer.pods)
+    return Shared(offer.whole or len(offer.cores), offer.memory, offer.storage, offer.pods)
 
 
 def cpu_milli(node: NodeUpserted) -> CpuMilli:
@@ -256,7 +259,7 @@ def _pieces(offer: Offer) -> Amounts:
     """Of each core that counts; where none is told, of as many whole ones."""
     if offer.cores:
         return offer.cores
-    return tuple((str(core), offer.share_base) for core in range(offer.whole))
+    return tuple((str(core), offer.share_base) for core in range(min(offer.whole, MOST_CORES)))
 
 
 def _more(before: int | None, after: int | None) -> bool:

@@ -23,6 +23,9 @@ from tests.laws.model import bytewise
 
 INFINITE = 2**63 - 1
 
+MOST_NAMED = 10_000
+"""Of a node that tells only its cpu, instances are bound to no more cores than it could name."""
+
 
 class Bound(NamedTuple):
     """What one instance got: a group of cores with their pieces, and a device for each volume."""
@@ -131,12 +134,13 @@ class NaiveBook:
         """What is free on a node, which exists."""
         node = self.fleet.fact("node", key)
         base = node.share_base
-        cores = dict(node.cores) or {str(core): base for core in range((node.cpu or 0) // 1000)}
+        whole = (node.cpu or 0) // 1000
+        cores = dict(node.cores) or {str(core): base for core in range(min(whole, MOST_NAMED))}
         free = Free(
             base=base,
             milli=node.cpu if node.cpu is not None else 1000 * sum(cores.values()) // base,
             cores=cores,
-            cores_told=len(cores),
+            cores_told=len(node.cores) or whole,
             memory=node.memory,
             groups=dict(node.numa),
             group_memory=dict(node.numa_memory),

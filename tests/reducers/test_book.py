@@ -5,7 +5,18 @@ from dataclasses import replace
 from immutables import Map
 
 from ledger.facts.refusal import Refusal
-from ledger.reducers.book import NO_HOLDING, NOTHING_HELD, Change, Holding, changed, free, grew
+from ledger.reducers.book import (
+    MOST_CORES,
+    NO_HOLDING,
+    NOTHING_HELD,
+    Change,
+    Holding,
+    changed,
+    free,
+    grew,
+    shared,
+    shared_of,
+)
 from ledger.reducers.retries import end_refusal, list_refusal
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.world import OpenRefusal, Question, World
@@ -49,6 +60,16 @@ def test_free_is_declared_less_held_and_may_be_below_zero() -> None:
     assert offer.cores == (("0", -100), ("1", 0)), "half a core is none"
     assert free(node, NOTHING_HELD).cores == (), "whole cores are counted, not listed"
     assert free(node, NOTHING_HELD).whole == 2
+
+
+def test_no_more_cores_are_named_than_a_node_could_name() -> None:
+    node = node_up("m1", "n1", cpu=50_000_000_000, memory=6)
+    held = changed(Map(), [Change(NODE, ONE, 1)])[NODE]
+    offer = free(node, held)
+    assert len(offer.cores) == MOST_CORES
+    assert shared_of(offer) == shared(node, held), "whoever is bound to none may want more of them"
+    assert not grew(free(node, NOTHING_HELD), offer)
+    assert grew(offer, free(node, NOTHING_HELD))
 
 
 def test_any_amount_above_what_it_was_is_growth() -> None:
