@@ -1,6 +1,7 @@
 """Preempt and reclaim: running tasks go so that a job that lacks tasks of its gang gets places.
 
-``preempt``  inside one queue: other jobs of the queue give, then each job among its own tasks
+``preempt``  inside one queue: other jobs of the queue give, then each job among its own tasks, if it
+             has less important ones
 ``reclaim``  between queues: a queue that has not all it deserves takes from others
 
 Both serve the starving jobs of each queue in order, those with tasks enough for their gang, each
@@ -104,6 +105,8 @@ def preempt(scene: Scene) -> Evictions:
     for queue in play.stage.queue_order():
         for candidates in (_other_jobs, _own_tasks):
             for job in takers[queue]:
+                if candidates is _own_tasks and not play.has_less_important(job):
+                    continue
                 if play.is_full(job):
                     return play.result(full=True)
                 play.serve(job, _Manner(candidates))
@@ -220,6 +223,16 @@ class _Play:
         if most is None or (self.stage.first_is_free and not self._pipelined):
             return False
         return len(self._pipelined) + max(0, lacks) > most
+
+    def has_less_important(self, job: GangJob) -> bool:
+        """Whether the job has tasks that could have to go for one of its own that waits."""
+        waiting = self.stage.pending(job.name)
+        return bool(waiting) and any(
+            task.preemptable
+            and task.priority < waiting[0].priority
+            and self.stage.does(task, _PREEMPTED_FROM)
+            for task in self.stage.tasks_of[job.name]
+        )
 
     def serve(self, job: GangJob, manner: _Manner) -> None:
         """Find places for the job's tasks while it starves; keep them if its gang can start."""

@@ -223,6 +223,10 @@ class Stage:
         waiting = [task for task in self.tasks_of[job] if self._status[task.name] == "pending"]
         return sorted(waiting, key=lambda task: (-task.priority, task.index, task.seq, task.name))
 
+    def does(self, task: Task, statuses: Collection[TaskStatus]) -> bool:
+        """Whether the task is in one of these statuses."""
+        return self._status[task.name] in statuses
+
     def standing(self, place: int, queue: QueueName, statuses: Sequence[TaskStatus]) -> list[Task]:
         """The preemptable tasks of a queue on a node, in the order of evictions."""
         here = self._standing.get(self.room.names[place], {}).get(queue, [])
