@@ -71,12 +71,12 @@ def upserted(
     if was is None:
         tasks = Tasks(queue, fact.namespace, fact.replicas, Map(), Map(), NO_USE, Map())
         world = _put(world, subject, tasks)
-        world = _changed(world, queue)
+        world = _changed(world, tasks)
     else:
         world = _edited(world, subject, was, queue, fact.replicas)
         assert before is not None, f"{subject} has tasks of another life"
-        if not _reads_the_same(world, before, fact):
-            world = _changed(_changed(world, was.queue), queue)
+        if not _reads_the_same(world, subject, before, fact):
+            world = _changed(_changed(world, was), world.jobs.of[subject])
     world = _chooses(world, subject, where(fact))
     world = _knows_its_queue(_nothing_waits(world, subject), subject)
     return _asked(world, subject, _EDITED)
@@ -99,13 +99,14 @@ def finished(world: World, subject: Subject, task: int | None) -> World:
     anew = [index for index in ended if index not in tasks.finished]
     if not anew:
         return world
+    world = _changed(world, tasks)
     world = _released(world, subject, [index for index in anew if index in tasks.running])
     tasks = world.jobs.of[subject]
     marks = tasks.finished.mutate()
     for index in anew:
         marks[index] = None
     world = _put(world, subject, replace(tasks, finished=marks.finish()))
-    return _nothing_waits(_changed(world, tasks.queue), subject)
+    return _nothing_waits(world, subject)
 
 
 def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
@@ -245,10 +246,14 @@ def _edited(world: World, subject: Subject, was: Tasks, queue: str, replicas: in
     return _put(world, subject, after)
 
 
-def _reads_the_same(world: World, before: WorkloadUpserted, after: WorkloadUpserted) -> bool:
+def _reads_the_same(
+    world: World, subject: Subject, before: WorkloadUpserted, after: WorkloadUpserted
+) -> bool:
     """Whether rounds read the same of two wishes of one job."""
     if _read(before) != _read(after):
         return False
+    if not world.jobs.of[subject].waiting:
+        return True
     was, is_ = where(before), where(after)
     return was == is_ or all(
         _takes(world, was, node) == _takes(world, is_, node) for node in in_use(world)
@@ -288,7 +293,7 @@ def _without(world: World, subject: Subject) -> World:
     tasks = world.jobs.of.get(subject)
     if tasks is None:
         return world
-    world = _changed(world, tasks.queue)
+    world = _changed(world, tasks)
     world = _released(world, subject, sorted(tasks.running))
     world = _put(world, subject, replace(world.jobs.of[subject], replicas=0, finished=_NONE))
     world = _chooses(world, subject, ANYWHERE)
@@ -302,12 +307,14 @@ def _lost(world: World, subject: Subject, node: Subject, count: int) -> World:
     tasks = world.jobs.of[subject]
     lost = tasks.lost.set(node, tasks.lost.get(node, 0) + count)
     world = _put(world, subject, replace(tasks, lost=lost))
-    return _changed(world, tasks.queue)
+    return _changed(world, world.jobs.of[subject])
 
 
-def _changed(world: World, queue: str) -> World:
-    """Something about a job changed: rounds read it if they know its queue."""
-    return rounds.changed(world) if queue in world.jobs.queues else world
+def _changed(world: World, tasks: Tasks) -> World:
+    """A job with these tasks changed: rounds read it if any wait or run in a queue they know."""
+    if tasks.queue not in world.jobs.queues or not (tasks.waiting or tasks.running):
+        return world
+    return rounds.changed(world)
 
 
 def _knows_its_queue(world: World, subject: Subject) -> World:

@@ -2,9 +2,10 @@
 
 A round is due from the first event after which a task of a known queue waits and anything that
 rounds read is not as the last one left it: the tasks that wait, the free room of nodes that take
-new work, what queues hold, queues, weights of namespaces, the policy of fair shares. Once nothing
-waits any more it is not due; that something changed is kept in mind. What a round changes itself
-counts only if it evicted, and what follows from it in the same event does not count at all.
+new work, what queues hold, queues, weights of namespaces, the policy of fair shares. Where its tasks
+may go is read of a job while it waits; one of which nothing waits or runs is not read at all. Once
+nothing waits any more it is not due; that something changed is kept in mind. What a round changes
+itself counts only if it evicted, and what follows from it in the same event does not count at all.
 
 It closes inside the event that is the policy's ``round.max_events``-th from the one that made it
 due, after the kinds of decisions that come before; or when its deadline fires, so many milliseconds
@@ -127,10 +128,11 @@ def settled(world: World) -> World:
 
 
 def _choosy(world: World) -> Iterator[Where]:
-    """What jobs of known queues say of the nodes they may go to; in no order."""
+    """What jobs that wait in known queues say of the nodes they may go to; in no order."""
     jobs = world.jobs
     for subject, where in jobs.choosy.items():
-        if jobs.of[subject].queue in jobs.queues:
+        tasks = jobs.of[subject]
+        if tasks.waiting and tasks.queue in jobs.queues:
             yield where
 
 

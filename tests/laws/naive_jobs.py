@@ -13,8 +13,7 @@ Where the page says little:
   selects clusters by; its cluster; the labels it selects nodes by.
 * A task takes part in shares with its cpu, memory and storage.
 * A job that is taken out of its queue has no tasks any more, those that were done included.
-* A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then. That
-  it is there, and what it says, is read all the same.
+* A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then.
 * A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
   the count. Who is still in line is told nothing.
 * While the fleet holds, a round's deadline waits, and fires before the event after the one that
@@ -332,7 +331,7 @@ class NaiveJobs:
                 [(key, seat.request) for key, seat in self.seats.items() if key[0] == job],
             )
             for job, fact in self.jobs().items()
-            if self._queue_of(job) is not None
+            if job in self.in_line()
         }
         return [
             jobs,
