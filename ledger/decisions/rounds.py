@@ -72,7 +72,7 @@ from ledger.facts.policy import Voter as NamedVoter
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.jobs import WAITS_FOR_ROUND
-from ledger.reducers.tasks import NO_USE, QueueNamespace, RunningTask, Tasks
+from ledger.reducers.tasks import NO_USE, QueueNamespace, RunningTask, Tasks, Use
 from ledger.reducers.world import Question, World
 from ledger.units import ClusterName, NodeName, Subject
 
@@ -164,7 +164,9 @@ def answer(world: World) -> Sequence[Answered]:
         outcomes[0] = subject, branch, replace(outcome, round=told)
     return [
         *(
-            Answered(subject, SYSTEM, version, inputs, branch, outcome, _moved(world, outcome))
+            Answered(
+                subject, SYSTEM, version, inputs, branch, outcome, _moved(world, came, outcome)
+            )
             for subject, branch, outcome in outcomes
         ),
         *(
@@ -227,7 +229,7 @@ def _played(world: World, contest: Contest) -> _Came:
         ("reclaim", policy.reclaim, policy.voters.reclaim, rules.reclaim),
     )
     for way, is_on, voters, make_way in steps:
-        if is_on and _starves(contest, came):
+        if is_on and _takes_any(world, contest, came, way):
             made = make_way(_scene(world, contest, came, voters))
             _make_way(came, made, way)
             if made.full:
@@ -240,12 +242,49 @@ def _not_reached(loser: Loser) -> bool:
     return any(isinstance(reason, RoundFull) for reason in loser.reasons)
 
 
-def _starves(contest: Contest, came: _Came) -> bool:
-    """Whether any job is still short of its gang."""
-    return any(
-        job.tasks.replicas - came.left(subject, job.tasks) < job.fact.gang_min
+def _takes_any(world: World, contest: Contest, came: _Came, way: eviction.Way) -> bool:
+    """Whether any job is still short of a gang that it has tasks for, and its queue may take.
+
+    Where it is not, nobody has to look at all that runs.
+    """
+    open_queues = {queue.name for queue in contest.queues if queue.is_open}
+    starving = {
+        QueueName(job.tasks.queue)
         for subject, job in contest.jobs.items()
-    )
+        if job.tasks.replicas - came.left(subject, job.tasks)
+        < job.fact.gang_min
+        <= job.tasks.replicas
+    }
+    takers = starving & open_queues
+    if way == "preempt" or not takers:
+        return bool(takers)
+    return not takers <= _overused(world, contest, came)
+
+
+def _overused(world: World, contest: Contest, came: _Came) -> set[QueueName]:
+    """The queues that have all they deserve."""
+    held: dict[QueueName, list[Mapping[Resource, int]]] = {}
+    for key, use in _used(world, contest, came).items():
+        held.setdefault(QueueName(key.queue), []).append(amounts(use))
+    overused = set()
+    for queue in came.played.shared.queues:
+        parts, has = came.played.shared.of(queue), added(held.get(queue, []))
+        if all(has.get(resource, 0) >= part for resource, part in parts.items()):
+            overused.add(queue)
+    return overused
+
+
+def _used(world: World, contest: Contest, came: _Came) -> dict[QueueNamespace, Use]:
+    """What namespaces hold in queues now."""
+    jobs = world.jobs.of
+    changes: list[tuple[QueueNamespace, TaskRequest, int]] = []
+    for subject, places in came.places.items():
+        changes.append((_of(jobs[subject]), contest.jobs[subject].request, len(places)))
+    for subject, losses in came.losses.items():
+        changes += [
+            (_of(jobs[subject]), jobs[subject].running[index].request, -1) for index in losses
+        ]
+    return read_off.used_after(contest, changes)
 
 
 def _known_jobs(world: World) -> Iterator[tuple[Subject, Tasks]]:
@@ -561,13 +600,6 @@ def _standing(
 ) -> Iterator[NamespaceShare]:
     """Every namespace in every queue, in every resource that it holds or waits for."""
     jobs = world.jobs.of
-    changes: list[tuple[QueueNamespace, TaskRequest, int]] = []
-    for subject, places in came.places.items():
-        changes.append((_of(jobs[subject]), contest.jobs[subject].request, len(places)))
-    for subject, losses in came.losses.items():
-        changes += [
-            (_of(jobs[subject]), jobs[subject].running[index].request, -1) for index in losses
-        ]
     waiting: dict[QueueNamespace, dict[Resource, int]] = {}
     for subject in sorted({*contest.jobs, *came.losses}):
         fact = world.workload(subject)
@@ -576,7 +608,7 @@ def _standing(
         more = waiting.setdefault(_of(jobs[subject]), {})
         for resource, amount in amounts(takes(fact)).items():
             more[resource] = more.get(resource, 0) + left * amount
-    used = read_off.used_after(contest, changes)
+    used = _used(world, contest, came)
     of_total = ShareOfTotal(
         along(read_off.RESOURCES, contest.total), max(contest.weights.values(), default=1)
     )
@@ -610,14 +642,16 @@ def _standing(
                 )
 
 
-def _moved(world: World, outcome: Allocation | Eviction) -> int:
+def _moved(world: World, came: _Came, outcome: Allocation | Eviction) -> int:
     """How many tasks came to other nodes than those they were lost with since the last decision."""
-    if isinstance(outcome, Eviction):
+    subject = Subject(f"{outcome.namespace}/{outcome.job}")
+    # Whoever is evicted in this round has that decision in between.
+    if isinstance(outcome, Eviction) or subject in came.losses:
         return 0
-    lost = world.jobs.of[Subject(f"{outcome.namespace}/{outcome.job}")].lost
-    came = Counter(Subject(f"{placed.cluster}/{placed.node}") for placed in outcome.tasks)
-    more = sum(max(0, count - lost.get(node, 0)) for node, count in came.items())
-    fewer = sum(max(0, count - came[node]) for node, count in lost.items())
+    lost = world.jobs.of[subject].lost
+    there = Counter(Subject(f"{placed.cluster}/{placed.node}") for placed in outcome.tasks)
+    more = sum(max(0, count - lost.get(node, 0)) for node, count in there.items())
+    fewer = sum(max(0, count - there[node]) for node, count in lost.items())
     return min(more, fewer)
 
 

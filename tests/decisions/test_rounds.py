@@ -1,12 +1,16 @@
 """Rounds of jobs at their borders: what is asked under hold, what asks for nothing, what pods hold."""
 
+import sys
 from dataclasses import replace
+from types import FrameType
 
 import pytest
 
+from ledger.core.fairshare.stage import Stage
 from ledger.errors import AlgorithmMissing
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision, from_record, record
+from ledger.facts.event import Fact
 from ledger.reducers.world import next_deadline
 from ledger.units import Subject
 from tests.histories import (
@@ -132,3 +136,31 @@ def test_what_a_round_decided_is_read_back_as_it_was() -> None:
     assert [one.kind for one in made][:2] == ["eviction", "allocation"]
     assert [from_record(record(one)) for one in made] == list(made)
     assert record(made[0]) != record(replace(made[0], moved=1))
+
+
+def stages(log: History, fact: Fact) -> int:
+    """How often all that runs is looked at when something happens."""
+    seen = 0
+
+    def look(frame: FrameType, what: str, _: object) -> None:
+        nonlocal seen
+        seen += what == "call" and frame.f_code is Stage.__init__.__code__
+
+    sys.setprofile(look)
+    try:
+        log.add(fact)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def test_nobody_looks_for_evictions_on_behalf_of_who_cannot_take() -> None:
+    log = fleet(cpu=2000)
+    log.add_all(policy({"fairshare.preempt": True, "fairshare.reclaim": True}), queue_up("other"))
+    log.add(job_up("a/runs", 2, "other"))
+
+    assert stages(log, job_up("b/few", 1, "q", gang=2)) == 0
+    assert stages(log, queue_up("closed", is_open=False)) == 0
+    assert stages(log, job_up("b/closed", 2, "closed", gang=2)) == 0
+    assert stages(log, job_up("b/greedy", 2, "other", gang=2)) == 1  # for preempt alone
+    assert stages(log, job_up("b/poor", 2, "q", gang=2)) == 2
