@@ -15,6 +15,7 @@ from ledger.events import contract, contract_values, envelope, quantities, stric
 from ledger.events.codec import Accepted, accept_line
 from ledger.events.contracts import control, workload
 from ledger.events.registry import REGISTRY
+from ledger.facts.incident import What
 from ledger.facts.policy import Policy, as_plain
 from ledger.log.receipts import HaltReason
 from ledger.units import LARGEST_WHOLE_NUMBER, EventType
@@ -173,6 +174,11 @@ def test_every_reason_for_a_partition_to_stop_is_on_the_page() -> None:
     assert still == set(get_args(HaltReason))
 
 
+def test_every_contradiction_is_on_the_page() -> None:
+    told = [row[0].strip("`") for row in table(section(ERRORS, "Contradictions"))]
+    assert sorted(told) == sorted(get_args(What))
+
+
 def test_every_row_says_what_it_means() -> None:
-    for title in ("Reasons", "Errors", "Incidents"):
+    for title in ("Reasons", "Errors", "Incidents", "Contradictions"):
         assert all(row[-1].endswith(".") for row in table(section(ERRORS, title)))
