@@ -321,10 +321,17 @@ def _ask(world: World, volume: Subject, causes: Causes) -> World:
 
 
 def _settled(world: World, volume: Subject, causes: Causes) -> World:
-    """Whoever is refused wants something else now, or nothing any more."""
-    if question_of(volume) not in world.refusals:
+    """Whoever is refused wants something else now, or nothing any more.
+
+    An edit that waits under ``hold`` is answered by a decision, and that one ends the refusal.
+    """
+    question = question_of(volume)
+    if question not in world.refusals:
         return world
-    return _ask(world, volume, causes) if unserved(world, volume) else _moot(world, volume)
+    if unserved(world, volume):
+        return _ask(world, volume, causes)
+    waits: Causes = world.waiting.get(question, frozenset())
+    return world if _EDITED.issubset(waits) else _moot(world, volume)
 
 
 def _moot(world: World, volume: Subject) -> World:

@@ -161,3 +161,19 @@ def test_a_replica_that_was_given_up_for_good_frees_its_disk_also_under_hold() -
 
     (host,) = history.world.disks.hosts.values()
     assert host.disks[0].scheduled == 0
+
+
+def test_an_edit_that_waits_under_hold_is_what_ends_a_refusal() -> None:
+    history = with_disks(1)
+    history.add(volume_up("pv", 1))
+    history.add(volume_up("pv", 1, size=200))
+    history.add(policy({"hold": True}))
+    history.add(volume_up("pv", 1))
+
+    broken = history.add(replica_failed("pv-r1", reusable=True))
+    made = only(history.add(policy({"hold": False})))
+
+    assert broken.ended == ()
+    assert made.branch == "keep"
+    assert disk_placement_of(made).complete
+    assert not history.world.refusals

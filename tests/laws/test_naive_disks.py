@@ -11,9 +11,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from ledger.facts.decision import Decision
 from ledger.facts.disk import ReplicaFailed
 from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.event import Fact
 from ledger.facts.refusal import Refusal
 from ledger.reducers.replicas import host_name
-from tests.histories import FLEET, History, subject_of
+from tests.histories import (
+    FLEET,
+    History,
+    disk_up,
+    policy,
+    replica_failed,
+    subject_of,
+    volume_up,
+)
 from tests.laws import disk_histories
 from tests.laws.job_histories import Happening
 from tests.laws.naive_disks import NaiveDisks
@@ -83,6 +92,19 @@ def test_the_engine_decides_as_somebody_who_looks_at_everything(history: list[Ha
 @given(disk_histories.histories(200, 220))
 def test_the_engine_decides_so_over_long_histories(history: list[Happening]) -> None:
     agrees(history)
+
+
+def test_an_edit_that_waits_under_hold_is_answered_before_the_refusal_ends() -> None:
+    facts: list[Fact] = [
+        disk_up("c1", "n1", "d1"),
+        volume_up("v", 1),
+        volume_up("v", 1, size=200),
+        policy({"hold": True}),
+        volume_up("v", 1),
+        replica_failed("v-r1", reusable=True),
+        policy({"hold": False}),
+    ]
+    agrees([Happening(fact, "test", 1) for fact in facts])
 
 
 def lived(history: list[Happening]) -> Iterator[tuple[Happening, NaiveFleet, NaiveDisks]]:
