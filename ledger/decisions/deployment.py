@@ -225,7 +225,8 @@ def _nodes(
     except InvalidRequest:
         one = None
     rules = versions.placement(world.policy.algorithms.placement)
-    return Nodes(world, cluster, rules, one, deploy.node_selector)
+    subject = Subject(f"{workload.namespace}/{workload.name}")
+    return Nodes(world, subject, cluster, rules, one, deploy.node_selector)
 
 
 def _split(

@@ -261,7 +261,7 @@ def _available(
         one = wanted(world, workload)
     except InvalidRequest as invalid:
         return None, invalid.code
-    return {cluster: available(world, cluster, one) for cluster in clusters}, None
+    return {cluster: available(world, cluster, workload, one) for cluster in clusters}, None
 
 
 def _asked_of_the_core(

@@ -2,7 +2,8 @@
 
 A node is *seen* by a placement when its cluster and it are ready, it is not about to be taken away
 and has the labels that are selected by; one that is cordoned is seen with no capacity, so that what
-is on it counts. A turn takes and gives back as it goes: what it took is not there for its next part,
+is on it counts. What pods of the workload itself hold there beyond its instances is free to it, and
+only to it: an instance that comes to where its pod is takes nothing more. A turn takes and gives back as it goes: what it took is not there for its next part,
 and nothing of that is in the World before the decision is.
 
 What fits on a node depends on what it has free, so nodes with the same are measured once.
@@ -30,7 +31,7 @@ from ledger.decisions.versions import PlacementRules
 from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.deployment import Instance, Terms, Volume
 from ledger.facts.workload import Request
-from ledger.reducers import book
+from ledger.reducers import book, pods
 from ledger.reducers.book import NOTHING_HELD, Held, Offer, Shared
 from ledger.reducers.instances import holding, node_of
 from ledger.reducers.world import World
@@ -57,6 +58,7 @@ class Nodes:
     """The nodes of a cluster, for instances that all want the same."""
 
     world: World
+    workload: Subject
     cluster: ClusterName
     rules: PlacementRules
     one: Wanted | None
@@ -70,7 +72,7 @@ class Nodes:
     passed_over: dict[NodeName, str] = field(default_factory=dict)
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
-    """Of the nodes that the turn has changed."""
+    """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
     _capacities: dict[Offer, int] = field(default_factory=dict)
     _shared: dict[Shared, int] = field(default_factory=dict)
     _subjects: dict[NodeName, Subject] = field(default_factory=dict)
@@ -107,6 +109,10 @@ class Nodes:
                     cordoned.add(node.name)
             if why is not None:
                 self.passed_over[node.name] = why
+        for subject, more in pods.beyond(self.world, self.workload, self.cluster):
+            name = NodeName(subject.partition("/")[2])
+            if name in self.facts:
+                self.held[name] = book.added(self._held(name), more, -1)
         self.seen = tuple(seen)
         self.schedulable = frozenset(seen) - cordoned
 

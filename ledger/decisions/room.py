@@ -7,7 +7,8 @@ itself included. Such a replica is promised to a cluster, so claims are weighed 
 
 Only nodes of a ready cluster count that are ready, schedulable, not about to be taken away and
 that the workload's node selector matches. A cluster without such a node has no room. Cpu is only
-claimed by those that want cores of their own; everybody else shares.
+claimed by those that want cores of their own; everybody else shares. What pods of the workload itself
+hold beyond its instances is free to it.
 
 Which clusters are candidates, and what becomes of the answer, is told elsewhere.
 """
@@ -26,10 +27,11 @@ from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.errors import InvalidRequest
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import MOST_CORES, Offer, Shared, shared_of
-from ledger.reducers.rooms import free, node_in_use
+from ledger.reducers.book import MOST_CORES, NOTHING_HELD, Offer, Shared, added, free, shared_of
+from ledger.reducers.pods import beyond
+from ledger.reducers.rooms import node_in_use
 from ledger.reducers.world import Claim, World
-from ledger.units import Bytes, ClusterName, Replicas
+from ledger.units import Bytes, ClusterName, Replicas, Subject
 
 MILLI: Final = 1000
 
@@ -89,12 +91,14 @@ def _in_cores(cpu_milli: int) -> Fraction:
     return Fraction(cpu_milli, MILLI)
 
 
-def available(world: World, cluster: ClusterName, one: Wanted) -> Replicas:
-    """How many more fit on a cluster as things are."""
+def available(
+    world: World, cluster: ClusterName, workload: WorkloadUpserted, one: Wanted
+) -> Replicas:
+    """How many more of a workload fit on a cluster as things are."""
     known = world.clusters.get(cluster)
     if known is None or not known.ready:
         return Replicas(0)
-    offers = _offers(world, cluster, one)
+    offers = _offers(world, cluster, workload, one)
     if not offers:
         return Replicas(0)
     most = min(_left(offers, world.rooms.of(cluster).claim, one))
@@ -131,15 +135,19 @@ def shared_capacity(node: Shared, one: Wanted) -> int:
     )
 
 
-def _offers(world: World, cluster: ClusterName, one: Wanted) -> Mapping[Offer, int]:
-    """What the nodes that may be used offer; in no order, for sums and minima only."""
-    if not one.node_selector:
+def _offers(
+    world: World, cluster: ClusterName, workload: WorkloadUpserted, one: Wanted
+) -> Mapping[Offer, int]:
+    """What the nodes that may be used offer it; in no order, for sums and minima only."""
+    own = dict(beyond(world, Subject(f"{workload.namespace}/{workload.name}"), cluster))
+    if not (own or one.node_selector):
         return world.rooms.of(cluster).offers
     selected: dict[Offer, int] = {}
     for subject in world.objects.inside("node", cluster):
         node = node_in_use(world.objects, world.rooms.reclaiming, subject)
         if node is not None and all(label in node.labels for label in one.node_selector):
-            each = free(world, node)
+            held = world.book.get(subject, NOTHING_HELD)
+            each = free(node, added(held, own[subject], -1) if subject in own else held)
             selected[each] = selected.get(each, 0) + 1
     return selected
 

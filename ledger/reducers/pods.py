@@ -16,7 +16,7 @@ devices they are, no report says.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -156,6 +156,19 @@ def decided(world: World, crew: Crew) -> WorkloadUpserted | None:
         return None
     is_task = workload.kind == "Job" and workload.queue is not None
     return workload if is_task or workload.deploy is not None else None
+
+
+def beyond(
+    world: World, workload: Subject, cluster: ClusterName
+) -> Iterator[tuple[Subject, Holding]]:
+    """What a workload's own pods hold on nodes of a cluster beyond its places, where those are decided.
+
+    To the workload itself that room is not taken: a place where a pod of it is already takes no more.
+    """
+    for crew in sorted(world.pods.of.get(workload, _NOWHERE)):
+        more = world.pods.held.get(crew)
+        if more is not None and crew.cluster == cluster and decided(world, crew) is not None:
+            yield crew.node, more
 
 
 def lost(world: World) -> World:

@@ -127,6 +127,9 @@ class NaiveBook:
     undecided: list[Callable[[str, str], int | None]] = field(default_factory=list)
     """Asked in the middle of a turn: how many of a workload's instances were on a node before it.
     Which pods are beyond them is not counted again before something is decided."""
+    asking: tuple[str, str] | None = None
+    """The workload and the cluster that are asked about now: what pods of it hold beyond its
+    instances is free to it."""
     given_up: set[tuple[str, int]] = field(default_factory=set)
     """Pods by subject and life."""
 
@@ -174,7 +177,7 @@ class NaiveBook:
                 for pod in pods:
                     each = self.fleet.fact("pod", pod).request
                     held.append(Holding(None, each.cpu, each.memory, each.storage))
-            else:
+            elif self.asking != (workload, key.split("/", maxsplit=1)[0]):
                 there = self._before_turn(workload, key)
                 if there is None:
                     there = sum(one.workload == workload for one in decided)

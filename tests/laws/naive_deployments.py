@@ -15,8 +15,8 @@ Where the page is silent, the simplest reading:
 - The pods of a node do not say which instance they are, so the one lost on an unschedulable node
   is the highest there, and only while fewer pods are active than instances are held.
 - Pods are marked as given up by what a decision leaves on their node less than before.
-- Pods beyond the instances hold their room until the turn is decided, also against the instances
-  that it places; what only changes hands with the decision is no growth.
+- Pods beyond the instances hold their room until the turn is decided, against everybody but their
+  own workload; what only changes hands with the decision is no growth.
 - What is lost or reclaimed is one group of both classes, and so are movers.
 - A refused reschedule is recorded each time and is never open, so it hides no other refusal.
 - Whatever touches a subject that then has all it wants is recorded as kept, a changed share too
@@ -480,7 +480,9 @@ class NaiveDeployments:
             gave_up = True
         else:
             if turn.deploy.strategy not in {"FILL", "EACH"}:
+                self.fleet.book.asking = turn.workload, turn.cluster
                 self._scale_down(turn)
+                self.fleet.book.asking = None
             gave_up = standing.held != held or standing.lost != lost
         if not gave_up:
             return []
@@ -522,6 +524,7 @@ class NaiveDeployments:
         standing = turn.standing
         before = (dict(standing.held), set(standing.lost), standing.ordered)
         self.began_with.setdefault(subject, standing.count())
+        self.fleet.book.asking = turn.workload, turn.cluster
         self._split(turn)
         if "fresh" in causes:
             self._from_nothing(turn)
@@ -530,6 +533,7 @@ class NaiveDeployments:
             self._replace_lost(turn)
             self._replace_reclaimed(turn)
             self._grow(turn)
+        self.fleet.book.asking = None
         served = (
             turn.fresh
             or subject in self.gave_up

@@ -390,7 +390,9 @@ class NaiveFleet:
         nodes = [node for node in self.nodes(name) if selector <= set(node.labels)]
         if not self.fact("cluster", name).ready or not nodes:
             return 0
+        self.book.asking = f"{fact.namespace}/{fact.name}", name
         free = [self.book.free(f"{name}/{node.name}") for node in nodes]
+        self.book.asking = None
         max_share = -1 if deploy is None else deploy.max_share
         fits = [self.fits(one, each, max_share) for one in free]
         cpu, memory, storage, pods, devices = self._claims().get(name, [0, 0, 0, 0, 0])
