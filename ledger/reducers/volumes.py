@@ -12,7 +12,7 @@ all it is replaced at once. What an event releases is free at once. That a node 
 nothing for the replicas there.
 
 Whoever is refused and waits for disks may be served when any disk, or a node with disks, is not as
-it was, or something is given back. A refusal ends by the event itself if nothing is wanted any more.
+it was, but for a disk that only offers less, or something is given back. A refusal ends by the event itself if nothing is wanted any more.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,9 @@ from ledger.reducers.replacing import replace
 from ledger.reducers.replicas import (
     Address,
     Copies,
+    Disk,
     Disks,
+    Host,
     Lost,
     Replica,
     Service,
@@ -311,7 +313,32 @@ def _put(world: World, after: Disks, name: NodeName) -> World:
         leaves = is_.evicting(at.disk)
         for volume in volumes_on(after, [at]) if left != leaves else []:
             world = _ask(world, volume, _EVICTING) if leaves else _settled(world, volume, _EVICTING)
-    return retries.grew_for(world, _DISKS)
+    return world if _offers_less(world, was, is_) else retries.grew_for(world, _DISKS)
+
+
+def _offers_less(world: World, was: Host | None, is_: Host) -> bool:
+    """Whether a host differs only in what serves nobody: fewer bytes left, a disk switched off.
+
+    Under best effort a fuller disk opens its node, and where disks are scored among all candidates
+    any difference can matter.
+    """
+    rules = world.policy.disk
+    if was is None or rules.scope != "node" or rules.auto_balance == "best-effort":
+        return False
+    return (
+        replace(was, disks=is_.disks) == is_
+        and len(was.disks) == len(is_.disks)
+        and all(_is_less(*disk) for disk in zip(was.disks, is_.disks, strict=True))
+    )
+
+
+def _is_less(was: Disk, is_: Disk) -> bool:
+    """Whether a disk takes no replica and no growth that it did not take before."""
+    return is_ == was._replace(
+        available=min(was.available, is_.available),
+        allow=was.allow and is_.allow,
+        schedulable=was.schedulable and is_.schedulable,
+    )
 
 
 def _ask(world: World, volume: Subject, causes: Causes) -> World:

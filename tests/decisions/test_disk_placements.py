@@ -177,3 +177,41 @@ def test_an_edit_that_waits_under_hold_is_what_ends_a_refusal() -> None:
     assert made.branch == "keep"
     assert disk_placement_of(made).complete
     assert not history.world.refusals
+
+
+def test_a_disk_that_offers_less_asks_nobody_and_one_that_is_otherwise_does() -> None:
+    history = with_disks(2, available=80)
+    history.add(volume_up("pv", 1, size=150))
+
+    history.add(disk_up("m1", "n00", "d", available=79))
+    less = history.world.retries.marked
+    history.add(disk_up("m1", "n00", "d", available=78, schedulable=False))
+    off = history.world.retries.marked
+    otherwise = []
+    for changed in (
+        disk_up("m1", "n00", "d", available=79, schedulable=False),
+        disk_up("m1", "n00", "d", available=79),
+        disk_up("m1", "n00", "d", available=79, maximum=90),
+        disk_up("m1", "n00", "d", available=79, maximum=90, reserved=5),
+        disk_up("m1", "n00", "d", available=79, maximum=90, reserved=5, tags=["ssd"]),
+        disk_up("m1", "n00", "d", available=79, maximum=90, reserved=5, zone="a"),
+        disk_up("m1", "n00", "d", available=79, maximum=90, reserved=5, node_ready=False),
+        disk_up("m1", "n00", "d", available=79, maximum=90, reserved=5, evicting=True),
+    ):
+        history.add(changed)
+        otherwise.append(bool(history.world.retries.marked))
+
+    assert not less
+    assert not off
+    assert all(otherwise)
+
+
+def test_a_disk_under_pressure_opens_its_node_to_the_refused_under_best_effort() -> None:
+    history = with_disks(1, available=80)
+    history.add(policy({"disk.auto_balance": "best-effort", "disk.disk_pressure_pct": 30}))
+    history.add(disk_up("m1", "n00", "e"))
+    history.add(volume_up("pv", 2, size=1))
+
+    step = history.add(disk_up("m1", "n00", "d", available=60))
+
+    assert on_disks(only(step)) == {"pv-r1": "m1/n00/e", "pv-r2": "m1/n00/d"}
