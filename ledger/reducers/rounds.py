@@ -9,8 +9,8 @@ itself counts only if it evicted, and what follows from it in the same event doe
 
 It closes inside the event that is the policy's ``round.max_events``-th from the one that made it
 due, after the kinds of decisions that come before; or when its deadline fires, so many milliseconds
-after it became due. One that was full goes on inside the next event, or when its new deadline
-fires. Under ``hold`` events are counted and the deadline is held back; once it is lifted, it is set
+after it became due, or after the policy began to say so. One that was full goes on inside the next
+event, or when its new deadline fires: at once if the policy has none. Under ``hold`` events are counted and the deadline is held back; once it is lifted, it is set
 again, to the same moment or to the present, whichever is later.
 
 A round that had nothing to say left no decision. That it closed is therefore not read off its
@@ -113,7 +113,9 @@ def settled(world: World) -> World:
         return world if rounds.due is None else _not_due(world)
     if rounds.due is None and rounds.changed:
         world = _due(world)
-        rounds = world.jobs.rounds
+    elif rounds.due is not None and rounds.deadline is None and not is_closing(world):
+        world = _with_deadline(world)
+    rounds = world.jobs.rounds
     # A round that closes now is not to close again by a deadline that nobody has taken back.
     held_back = world.policy.hold or is_closing(world)
     if rounds.deadline is None or rounds.waits == held_back:
@@ -137,12 +139,16 @@ def _choosy(world: World) -> Iterator[Where]:
 
 
 def _due(world: World) -> World:
-    rounds = replace(world.jobs.rounds, due=_present(world))
+    return _with_deadline(_put(world, replace(world.jobs.rounds, due=_present(world))))
+
+
+def _with_deadline(world: World) -> World:
+    rounds = world.jobs.rounds
     after = world.policy.round.max_milliseconds
-    if after:
-        deadline = Deadline(deadlines.after(world.now, after), "round", Subject(world.fleet))
-        rounds = replace(rounds, deadline=deadline, waits=True)
-    return _put(world, rounds)
+    if not (after or rounds.goes_on):
+        return world
+    deadline = Deadline(deadlines.after(world.now, after), "round", Subject(world.fleet))
+    return _put(world, replace(rounds, deadline=deadline, waits=True))
 
 
 def _not_due(world: World) -> World:

@@ -15,7 +15,7 @@ Where the page says little:
 * A job that is taken out of its queue has no tasks any more, those that were done included.
 * A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then.
 * A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
-  the count. Who is still in line is told nothing.
+  the count, or at once where rounds have no deadlines. Who is still in line is told nothing.
 * While the fleet holds, a round's deadline waits, and fires before the event after the one that
   lifts it; fleet time does not run back for it.
 * ``below gang_min`` in the codes of losers: at the end of the round.
@@ -347,6 +347,8 @@ class NaiveJobs:
             self.due = None
         elif self.due is None and self._read() != self.after_last:
             self.due = DueRound(self.fleet.position, self._deadline())
+        elif self.due is not None and self.due.until is None:
+            self.due.until = self._deadline()
 
     def _deadline(self) -> int | None:
         span = self.fleet.settings.get("round.max_milliseconds")
@@ -407,7 +409,8 @@ class NaiveJobs:
         self.due = None
         self.after_last = None if floor.evicted else self._read()
         if floor.full:
-            self.due = DueRound(self.fleet.position, self._deadline(), next_event=True)
+            until = self._deadline() or self.fleet.now
+            self.due = DueRound(self.fleet.position, until, next_event=True)
         self._look()
         return said
 
