@@ -3,7 +3,8 @@
 A job with a queue has as many tasks as replicas. Fewer replicas end the highest indices, and those
 that were finished are forgotten; more of them wait. What runs keeps the request it was placed with,
 and counts in the queue that the job is in now. A task whose node is gone, or has another life, waits
-again. A job that goes, or gets another uid, ends with all its tasks, by the event itself.
+again. A job that goes, or gets another uid, ends with all its tasks, by the event itself. One that is
+taken out of its queue has none meanwhile, but which of them are finished is kept as long as its life.
 
 Nobody waits for a round in a queue that is not known: such a job is asked about at once, and refused
 (``ledger.decisions.unknown_queue``) until the queue is there. What else it waits for is the business of rounds
@@ -66,10 +67,12 @@ def upserted(
         world = replace(world, jobs=replace(world.jobs, created=created))
     queue = queue_of(fact)
     if queue is None:
-        return _without(world, subject)
+        return _set_aside(world, subject, fact.replicas)
     was = world.jobs.of.get(subject)
     if was is None:
-        tasks = Tasks(queue, fact.namespace, fact.replicas, Map(), Map(), NO_USE, Map())
+        done = _below(world.jobs.done.get(subject, _NONE), fact.replicas)
+        world = _done_aside(world, subject, _NONE)
+        tasks = Tasks(queue, fact.namespace, fact.replicas, Map(), done, NO_USE, Map())
         world = _put(world, subject, tasks)
         world = _changed(world, tasks)
     else:
@@ -84,7 +87,7 @@ def upserted(
 
 def removed(world: World, subject: Subject) -> World:
     """A life of a workload is over."""
-    world = _without(world, subject)
+    world = _done_aside(_without(world, subject), subject, _NONE)
     if subject not in world.jobs.created:
         return world
     return replace(world, jobs=replace(world.jobs, created=world.jobs.created.delete(subject)))
@@ -94,7 +97,7 @@ def finished(world: World, subject: Subject, task: int | None) -> World:
     """A task of a job in force has ended, or all of them have."""
     tasks = world.jobs.of.get(subject)
     if tasks is None:
-        return world
+        return _finished_aside(world, subject, task)
     ended = range(tasks.replicas) if task is None else (task,)
     anew = [index for index in ended if index not in tasks.finished]
     if not anew:
@@ -239,11 +242,45 @@ def _edited(world: World, subject: Subject, was: Tasks, queue: str, replicas: in
     beyond = sorted(index for index in was.running if index >= replicas)
     world = _released(world, subject, beyond)
     tasks = world.jobs.of[subject]
-    done = tasks.finished
-    for index in sorted(index for index in done if index >= replicas):
-        done = done.delete(index)
+    done = _below(tasks.finished, replicas)
     after = replace(tasks, queue=queue, replicas=replicas, finished=done)
     return _put(world, subject, after)
+
+
+def _below(done: Map[int, None], replicas: int) -> Map[int, None]:
+    """Those of these finished tasks that a job of so many still has."""
+    for index in sorted(index for index in done if index >= replicas):
+        done = done.delete(index)
+    return done
+
+
+def _set_aside(world: World, subject: Subject, replicas: int) -> World:
+    """A workload has no queue, or none any more; what is finished of it is finished."""
+    tasks = world.jobs.of.get(subject)
+    done = world.jobs.done.get(subject, _NONE) if tasks is None else tasks.finished
+    return _done_aside(_without(world, subject), subject, _below(done, replicas))
+
+
+def _finished_aside(world: World, subject: Subject, task: int | None) -> World:
+    """A task has ended of a job that has no queue, or all of them have."""
+    fact = world.workload(subject)
+    assert fact is not None, f"{subject} is finished and was not there"
+    marks = world.jobs.done.get(subject, _NONE).mutate()
+    for index in range(fact.replicas) if task is None else (task,):
+        marks[index] = None
+    return _done_aside(world, subject, marks.finish())
+
+
+def _done_aside(world: World, subject: Subject, done: Map[int, None]) -> World:
+    """These tasks are finished of a workload without a queue."""
+    kept = world.jobs.done
+    if done:
+        kept = kept.set(subject, done)
+    elif subject in kept:
+        kept = kept.delete(subject)
+    else:
+        return world
+    return replace(world, jobs=replace(world.jobs, done=kept))
 
 
 def _reads_the_same(

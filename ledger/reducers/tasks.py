@@ -129,6 +129,8 @@ class Jobs:
     """All jobs that have a queue, and what rounds read beside nodes."""
 
     of: Map[Subject, Tasks]
+    done: Map[Subject, Map[int, None]]
+    """Which tasks are finished of workloads that have no queue now, but may have one again."""
     created: Map[Subject, Position]
     """The first upsert of every workload in its present life."""
     waiting: Map[str, Map[Subject, None]]
@@ -158,6 +160,7 @@ class Jobs:
 NO_USE: Final = Use(0, 0, 0, 0)
 NO_JOBS: Final = Jobs(
     of=Map(),
+    done=Map(),
     created=Map(),
     waiting=Map(),
     contenders=0,

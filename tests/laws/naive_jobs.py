@@ -12,7 +12,8 @@ Where the page says little:
 * All that is wanted of a node by a job counts together: the clusters it names, else the labels it
   selects clusters by; its cluster; the labels it selects nodes by.
 * A task takes part in shares with its cpu, memory and storage.
-* A job that is taken out of its queue has no tasks any more, those that were done included.
+* A job that is taken out of its queue has no tasks meanwhile; those that were done stay done, and a
+  task can be done of a job without a queue.
 * A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then.
 * A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
   the count, or at once where rounds have no deadlines. Who is still in line is told nothing.
@@ -150,7 +151,7 @@ class NaiveJobs:
 
     def heard(self, fact: Fact, subject: str) -> None:
         """Tasks end when somebody says so."""
-        if isinstance(fact, workload.JobFinished) and self._is_job(subject):
+        if isinstance(fact, workload.JobFinished):
             job = self.fleet.fact("workload", subject)
             life = self.fleet.life("workload", subject)
             was, done = self.finished.get(subject, (life, set()))
@@ -163,7 +164,7 @@ class NaiveJobs:
         self.played = False
         for job, (life, done) in list(self.finished.items()):
             fact = self.fleet.fact("workload", job)
-            if not self._is_job(job) or self.fleet.life("workload", job) != life:
+            if fact is None or self.fleet.life("workload", job) != life:
                 del self.finished[job]
             else:
                 self.finished[job] = (life, done & set(range(fact.replicas)))

@@ -410,7 +410,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return job_up(
                 key,
                 int(tasks),
-                told.pop("queue"),
+                told.pop("queue", None),
                 cpu=int(1000 * Fraction(told.pop("@cpu", "1"))),
                 memory=int(told.pop("@memory", "0")),
                 gang=int(told.pop("gang", "1")),
