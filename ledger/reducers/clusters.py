@@ -7,7 +7,7 @@ or goes. One that was never seen ready has no grace, and neither has another lif
 A node that is about to be taken away takes no new work for the rest of its life. What is lost with
 one is told in ``ledger.reducers.deployments``, and of its disks in ``ledger.reducers.volumes``. A node
 on which somebody is bound to pieces of cores may not cut its cores otherwise: all else that it says
-counts.
+counts, and what it says of its cores once nobody is bound any more (``ledger.reducers.rooms``).
 
 With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
@@ -39,7 +39,7 @@ from ledger.reducers.candidates import touched
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
-from ledger.reducers.rooms import with_nodes, without_marks
+from ledger.reducers.rooms import with_nodes, with_told, without_marks
 from ledger.reducers.world import Cluster, World
 from ledger.units import ClusterName, Subject
 
@@ -100,9 +100,12 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     if kept is not fact:
-        one = Contradiction(subject, "share_base_kept", subject)
-        numbers = (("kept", kept.share_base), ("told", fact.share_base))
-        world = replace(world, incidents=incidents.found(world.incidents, one, numbers))
+        before = world.rooms.told.get(subject)
+        if before is None or before.share_base != fact.share_base:
+            one = Contradiction(subject, "share_base_kept", subject)
+            numbers = (("kept", kept.share_base), ("told", fact.share_base))
+            world = replace(world, incidents=incidents.found(world.incidents, one, numbers))
+    world = with_told(world, subject, None if kept is fact else fact)
     reclaiming = world.rooms.reclaiming
     if told.before is None:
         reclaiming = without_marks(world, [subject])
@@ -214,7 +217,10 @@ def _kept_base(world: World, subject: Subject, fact: NodeUpserted) -> NodeUpsert
         or not world.book.get(subject, NOTHING_HELD).pieces
     ):
         return fact
-    return replace(fact, share_base=before.share_base)
+    if not fact.cores:
+        # Whole cores are told, and those are whole whatever the base is.
+        return replace(fact, share_base=before.share_base)
+    return replace(fact, share_base=before.share_base, cores=before.cores, cpu=before.cpu)
 
 
 def _labels_if_ready(cluster: Cluster | None) -> Labels | None:
@@ -223,6 +229,8 @@ def _labels_if_ready(cluster: Cluster | None) -> Labels | None:
 
 
 def _without_nodes(world: World, left: objects.Objects, nodes: Sequence[Subject]) -> World:
+    for node in nodes:
+        world = with_told(world, node, None)
     world = with_nodes(world, left, nodes, reclaiming=without_marks(world, nodes))
     for node in nodes:
         world = deployments.node_settled(world, node)

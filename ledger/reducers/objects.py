@@ -207,6 +207,12 @@ def drop(objects: Objects, keys: Iterable[Key], *, now: Microseconds) -> Objects
     return objects
 
 
+def restated(objects: Objects, key: Key, fact: Upsert) -> Objects:
+    """With what an object in force said of itself already, in the place of what was kept of it."""
+    known = replace(objects.known[key], fact=fact)
+    return replace(objects, known=objects.known.set(key, known))
+
+
 def named(objects: Objects, key: Key, *, uid: Uid | None) -> Effect:
     """What an event does that only names an object: something, if it means the life in force."""
     known = objects.known.get(key)

@@ -6,6 +6,9 @@ counts what fits looks at each kind of node once. What a workload was promised o
 division in force or because it is all to be deployed there, and has on no node yet, claims what it
 requests, whichever nodes it will end up on; edits of the request change the claim with it.
 
+A node that cut its cores otherwise while somebody is bound to pieces of them keeps the old ones; with
+the last piece that is given back it has what it told since.
+
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
 only known by its text, is worked out by ``ledger.decisions.room``. A cluster with more room than
 before may serve somebody who was refused: ``ledger.reducers.retries`` is told. Rounds of jobs read
@@ -23,7 +26,7 @@ from ledger.reducers import book, incidents, rounds
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
-from ledger.reducers.objects import Objects
+from ledger.reducers.objects import Key, Objects, restated
 from ledger.reducers.replacing import replace
 from ledger.reducers.retries import grew, grew_for, less_promised
 from ledger.reducers.world import NO_ROOM, Claim, Room, World
@@ -79,7 +82,27 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
         return world
     after = replace(world, book=book.changed(world.book, changes))
     nodes = sorted({change.node for change in changes})
-    return _judged(_offered(world, after, nodes), nodes)
+    recut = [
+        node
+        for node in nodes
+        if node in world.rooms.told and not after.book.get(node, NOTHING_HELD).pieces
+    ]
+    for node in recut:
+        known = restated(after.objects, Key("node", node), world.rooms.told[node])
+        after = with_told(replace(after, objects=known), node, None)
+    after = _offered(world, after, nodes)
+    for cluster in sorted({node.partition("/")[0] for node in recut}):
+        after = grew_for(after, ("nodes", cluster))
+    return _judged(after, nodes)
+
+
+def with_told(world: World, node: Subject, fact: NodeUpserted | None) -> World:
+    """The World with what a node says that keeps other pieces than it tells; None: it keeps none."""
+    told = world.rooms.told
+    if fact is None and node not in told:
+        return world
+    told = told.delete(node) if fact is None else told.set(node, fact)
+    return replace(world, rooms=replace(world.rooms, told=told))
 
 
 def free(world: World, node: NodeUpserted) -> Offer:

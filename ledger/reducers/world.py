@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from immutables import Map
 
-from ledger.facts.cluster import Labels
+from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.division import Division
 from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.policy import Policy
@@ -131,6 +131,8 @@ class Rooms:
     """Nodes that are about to be taken away: they take no new work."""
     graces: Map[Subject, Deadline]
     """Nodes that became not ready, and until when what is on them is not lost."""
+    told: Map[Subject, NodeUpserted]
+    """What nodes say of themselves that keep the pieces that somebody is bound to, other than told."""
 
     def of(self, cluster: ClusterName) -> Room:
         """One cluster's room."""
@@ -259,7 +261,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         objects=NO_OBJECTS,
         clusters=Map(),
         divisions=Divisions(Map(), Map(), Map()),
-        rooms=Rooms(Map(), Map(), Map()),
+        rooms=Rooms(Map(), Map(), Map(), Map()),
         book=Map(),
         deployments=NO_DEPLOYMENTS,
         jobs=NO_JOBS,

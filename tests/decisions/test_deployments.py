@@ -1,11 +1,14 @@
 """Borders of a turn: what is one decision, what is refused, and what is not said twice."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.spot.min_available import read_min_available
 from ledger.facts.deployment import NodeChange, Waiting
 from ledger.reducers.annotations import readable
+from ledger.reducers.conservation import differences
 from ledger.reducers.instances import there
 from ledger.units import NodeName, Subject
 from tests.histories import (
@@ -198,6 +201,29 @@ def test_who_asks_for_everything_anew_in_vain_is_told_each_time() -> None:
         refused = only(log.add(reschedule("shop/web")))
         assert refusal_of(refused).waits_for == "nothing"
     assert not log.world.refusals
+
+
+def test_a_node_cut_otherwise_is_cut_so_when_nobody_is_bound_to_it_any_more() -> None:
+    log = History()
+    node = node_up("m1", "n1", cores={"0": 100, "1": 100}, memory=9)
+    cut = replace(node_up("m1", "n1", cores={"0": 40, "1": 40, "2": 40}, memory=9), share_base=40)
+    halves = each_takes(cpu=500, bind=True)
+    fifths = each_takes(cpu=2200, bind=True)
+    log.add_all(cluster_up("m1"), node)
+    log.add(workload_up("shop/web", 1, cluster="m1", deploy=deployed(), request=halves))
+
+    assert [made.branch for made in log.add(cut).decisions] == ["share_base_kept"]
+    log.add(workload_up("shop/web", 3, cluster="m1", deploy=deployed(), request=halves))
+    held = log.world.deployments.of[Subject(WEB)].instances
+    assert [one.cores for one in held] == [(("0", 50),), (("0", 50),), (("1", 50),)]
+    log.add(workload_up("shop/db", 1, cluster="m1", deploy=deployed(), request=fifths))
+    assert not on_nodes(log.world, "shop/db@m1")
+
+    log.add(workload_gone("shop/web"))
+
+    assert log.world.objects.fact("node", Subject("m1/n1")) == cut
+    assert on_nodes(log.world, "shop/db@m1") == {"n1": [0]}
+    assert differences(log.world) == ()
 
 
 def test_who_sits_on_a_node_is_known() -> None:

@@ -87,17 +87,18 @@ def test_pieces_that_somebody_is_bound_to_keep_their_base(told: int) -> None:
     log.add_all(cluster_up("m1"), node_up("m1", "n1", cores={"0": 100, "1": 100}, memory=5))
     bound = NO_HOLDING._replace(cpu=1000, pieces=(("0", 100),))
     log.world = with_holdings(log.world, [Change(NODE, bound, 1)])
-    other = node_up("m1", "n1", cores={"0": 100, "1": 100}, memory=7)
+    other = node_up("m1", "n1", cores={"0": told, "1": told}, memory=7)
 
     found = only(log.add(replace(other, share_base=told)))
 
     assert (found.branch, found.subject) == ("share_base_kept", "m1/n1")
     assert dict(incident_of(found).numbers) == {"kept": 100, "told": told}
     kept = log.world.objects.fact("node", NODE)
-    assert kept == other, "all else that it says counts"
+    assert kept == replace(other, cores=(("0", 100), ("1", 100))), "all else that it says counts"
+    assert log.add(replace(other, share_base=told)).decisions == (), "it lasts"
+    assert only(log.add(replace(other, share_base=told + 1))).branch == "share_base_kept"
     assert only(log.add(replace(other, share_base=told))).branch == "share_base_kept"
     log.world = with_holdings(log.world, [Change(NODE, bound, -1)])
-    assert log.add(replace(other, share_base=told)).decisions == ()
     assert log.world.objects.fact("node", NODE) == replace(other, share_base=told)
 
 

@@ -24,11 +24,14 @@ class NaiveIncidents:
     told: set[Contradiction] = field(default_factory=set)
     kept: dict[Contradiction, str] = field(default_factory=dict)
     """Upserts that would have changed the pieces of a node, since when they were told."""
-    bases: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Which life of a node has how many pieces to a core."""
+    cuts: dict[str, tuple[int, NodeUpserted]] = field(default_factory=dict)
+    """Which life of a node was cut into pieces how."""
+    otherwise: dict[str, tuple[int, NodeUpserted]] = field(default_factory=dict)
+    """Which life of a node told last that it is cut otherwise than it is."""
 
     def __post_init__(self) -> None:
         self.fleet.parts.append(self)
+        self.fleet.book.restating.append(self._restate)
 
     def moments(self) -> list[Moment]:
         """Nothing runs out."""
@@ -42,23 +45,39 @@ class NaiveIncidents:
         if not isinstance(fact, NodeUpserted):
             return
         being = self.fleet.beings["node", subject]
-        life, base = self.bases.get(subject, (0, 0))
-        bound = [
-            one.bound.cores
-            for holder in self.fleet.book.holders
-            for one in holder.holdings(subject)
-            if one.bound.cores
-        ]
-        if being.life == life and base != fact.share_base and bound:
+        life, cut = self.cuts.get(subject, (0, fact))
+        told_by, told = self.otherwise.pop(subject, (0, cut))
+        base = cut.share_base
+        if being.life == life and base != fact.share_base and self._is_bound(subject):
             being.fact = replace(fact, share_base=base)
-            numbers = f"kept:{base} told:{fact.share_base}"
-            self.kept[subject, "share_base_kept", subject] = numbers
+            if fact.cores:
+                being.fact = replace(being.fact, cores=cut.cores, cpu=cut.cpu)
+            self.otherwise[subject] = life, fact
+            if told_by != life or told.share_base != fact.share_base:
+                numbers = f"kept:{base} told:{fact.share_base}"
+                self.kept[subject, "share_base_kept", subject] = numbers
+
+    def _is_bound(self, node: str) -> bool:
+        return any(
+            one.bound.cores for holder in self.fleet.book.holders for one in holder.holdings(node)
+        )
+
+    def _restate(self) -> None:
+        """Where nobody is bound any more a node is cut as it told last."""
+        for subject, (life, fact) in list(self.otherwise.items()):
+            being = self.fleet.beings["node", subject]
+            if being.fact is None or being.life != life:
+                del self.otherwise[subject]
+            elif not self._is_bound(subject):
+                being.fact = fact
+                del self.otherwise[subject]
+        for key, node in self.fleet.all("node").items():
+            self.cuts[key] = (self.fleet.life("node", key), node)
 
     def folded(self) -> None:
         """What is over may begin again."""
         self.told &= self._contradictions().keys()
-        for key, node in self.fleet.all("node").items():
-            self.bases[key] = (self.fleet.life("node", key), node.share_base)
+        self._restate()
 
     def settled(self) -> None:
         """Nothing follows."""
