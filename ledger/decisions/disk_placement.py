@@ -34,7 +34,16 @@ from typing import Final, NamedTuple
 from ledger.core.disk.affinity import Replica as CoreReplica
 from ledger.core.disk.choice import Choice
 from ledger.core.disk.eligibility import Demands
-from ledger.core.disk.scheduling import Node, Placed, Rules, Rung, Situation, Unplaced, Volume
+from ledger.core.disk.scheduling import (
+    Judged,
+    Node,
+    Placed,
+    Rules,
+    Rung,
+    Situation,
+    Unplaced,
+    Volume,
+)
 from ledger.core.disk.space import Disk, Limits
 from ledger.core.disk.weighing import Weighing
 from ledger.decisions import versions
@@ -185,6 +194,8 @@ class _Turn:
     version: int
     scheduled: dict[Address, int] = field(default_factory=dict)
     """What this turn took of disks and gave back."""
+    judged: dict[NodeName, Judged] = field(default_factory=dict)
+    """What was found on hosts; volume and rules are the same in all steps of a turn."""
     steps: list[record.Step] = field(default_factory=list)
     asked_everywhere: bool = False
     resized: Refused | None = None
@@ -353,6 +364,7 @@ class _Turn:
                 self._node(name) if name in own else node(hosts[name]) for name in sorted(hosts)
             ],
             rules=self.rules,
+            judged=self.judged,
         )
 
     def _touched(self) -> frozenset[NodeName]:

@@ -28,6 +28,7 @@ from ledger.core.disk.scheduling import (
     Situation,
     Unplaced,
     Volume,
+    place,
     schedule,
 )
 from ledger.core.disk.space import Disk, Limits
@@ -471,3 +472,22 @@ def test_questions_that_mean_nothing_are_refused() -> None:
         steps([node("n1")], "r1", volume=Volume(size=1, actual_size=-1))
     with pytest.raises(InvalidRequest):
         replica("x", rebuild_retries=-1)
+
+
+def test_what_was_found_on_a_node_is_kept_unless_replicas_have_a_say_or_it_changes() -> None:
+    nodes = [node("a"), node("b"), node("c")]
+    first = Situation(volume=Volume(size=10), nodes=nodes)
+
+    place(first, [replica("r1", "a", "a-d1")], "r2")
+    found = dict(first.judged)
+    full = node("b", "", drive("b", "b-d1", available=1))
+    second = replace(first, nodes=[nodes[0], full, nodes[2]])
+    kept = place(second, [replica("r1", "a", "a-d1")], "r2")
+    taken = place(second, [replica("r1", "c", "c-d1"), replica("r0", "", "a-d1")], "r2")
+
+    assert sorted(found) == ["b", "c"]
+    assert second.judged[NodeName("c")] is found[NodeName("c")]
+    assert kept == place(replace(second, judged={}), [replica("r1", "a", "a-d1")], "r2")
+    assert taken == place(
+        replace(second, judged={}), [replica("r1", "c", "c-d1"), replica("r0", "", "a-d1")], "r2"
+    )

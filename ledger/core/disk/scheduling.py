@@ -137,13 +137,16 @@ class Rules:
 class Situation:
     """Everything but the replicas: it stays the same from step to step.
 
-    ``replenishing`` says that failed replicas have been waited for long enough.
+    ``replenishing`` says that failed replicas have been waited for long enough. ``judged`` holds what
+    was found on nodes without replicas of the volume, which is the same in every step; whoever changes
+    some nodes between steps may hand it on, as long as the volume and the rules are the same.
     """
 
     volume: Volume
     nodes: Sequence[Node]
     rules: Rules = field(default_factory=Rules)
     replenishing: bool = False
+    judged: dict[NodeName, "Judged"] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_count("size", self.volume.size)
@@ -167,6 +170,14 @@ class PassedOver:
     reason: Reason | None
     value: int | None = None
     bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found on a node, disk by disk, and the node that it was found on."""
+
+    node: Node
+    found: tuple[Disk | PassedOver, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +341,8 @@ class _Ladder:
     occupancy: Occupancy
     pressed: frozenset[NodeName]
     """Used nodes that best-effort auto-balance opens because a disk of theirs is under pressure."""
+    own: frozenset[NodeName]
+    """Where replicas of the volume are; one that names no node may be anywhere."""
 
     @staticmethod
     def of(situation: Situation, nodes: Sequence[Node], replicas: Sequence[Replica]) -> "_Ladder":
@@ -343,7 +356,8 @@ class _Ladder:
             and node.name in occupied.nodes
             and any(under_pressure(drive.disk, situation.rules.limits) for drive in node.drives)
         )
-        return _Ladder(situation, nodes, replicas, occupied, pressed)
+        own = frozenset(replica.node for replica in replicas if replica.node or replica.disk)
+        return _Ladder(situation, nodes, replicas, occupied, pressed, own)
 
     def rungs(self) -> Iterator[Rung]:
         used, rules = self.occupancy.nodes, self.situation.rules
@@ -385,7 +399,7 @@ class _Ladder:
             if mismatch is not None:
                 passed_over.append(mismatch)
                 continue
-            for found in self._disks(node):
+            for found in self._found(node):
                 if isinstance(found, PassedOver):
                     passed_over.append(found)
                 else:
@@ -406,6 +420,15 @@ class _Ladder:
             ),
             passed_over=tuple(passed_over),
         )
+
+    def _found(self, node: Node) -> Iterable[Disk | PassedOver]:
+        """What ``_disks`` says, asked once of a node that no replica has a say in."""
+        if node.name in self.own or NOWHERE in self.own:
+            return self._disks(node)
+        known = self.situation.judged.get(node.name)
+        if known is None or known.node is not node:
+            known = self.situation.judged[node.name] = Judged(node, tuple(self._disks(node)))
+        return known.found
 
     def _disks(self, node: Node) -> Iterator[Disk | PassedOver]:
         """The node's disks by name: those that fit, and why the others do not.
