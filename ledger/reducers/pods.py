@@ -194,9 +194,9 @@ def tasks_given_up(world: World, job: Subject, counts: Mapping[Subject, int]) ->
     """So many tasks of a job are over on these nodes: as many pods, the last ones, count no more."""
     touched: list[Crew] = []
     for node in sorted(counts):
-        for crew in _crews(world, node, job):
-            world = replace(world, pods=_given_up(world.pods, crew, counts[node]))
-            touched.append(crew)
+        crews = _crews(world, node, job)
+        world = replace(world, pods=_given_up(world.pods, crews, counts[node]))
+        touched += crews
     return recounted(world, touched)
 
 
@@ -214,8 +214,7 @@ def placed_anew(
     for name in sorted(was.keys() | is_.keys()):
         crews = _crews(world, node_of(cluster, name), after.workload)
         touched += crews
-        for crew in crews:
-            pods = _given_up(pods, crew, max(0, was[name] - is_[name]))
+        pods = _given_up(pods, crews, max(0, was[name] - is_[name]))
     return _recounting(replace(world, pods=pods), touched)
 
 
@@ -268,9 +267,10 @@ def _ended_by_themselves(world: World, released: Released) -> bool:
     )
 
 
-def _given_up(pods: Pods, crew: Crew, count: int) -> Pods:
-    """Without the last so many of a crew, by name."""
-    for pod in sorted(pods.crews[crew])[::-1][:count]:
+def _given_up(pods: Pods, crews: Iterable[Crew], count: int) -> Pods:
+    """Without the last so many of these together, by name."""
+    names = sorted((pod, crew) for crew in crews for pod in pods.crews[crew])
+    for pod, crew in names[::-1][:count]:
         subject = crew.pod(pod)
         pods = left(pods, crew, pod)
         pods = replace(pods, given_up=pods.given_up.set(subject, None))

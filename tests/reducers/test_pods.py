@@ -379,3 +379,13 @@ def test_foreign_pods_of_one_owner_may_go_at_once() -> None:
     assert amounts(log) == (1000, 4, 2, 2)
     log.add(listed("m1", "pod", []))
     assert log.world.book == Map()
+
+
+def test_of_two_kinds_of_pods_no_more_are_given_up_than_there_were_places() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n1", memory=9))
+    log.add(pod_seen("m1", "ns", "d-0", owner=("Deployment", "d"), node="n1"))
+    one = workload_up("ns/d", 1, cluster="m1", kind="StatefulSet", deploy=deployed())
+    log.add_all(one, pod_seen("m1", "ns", "d-1", owner=("StatefulSet", "d"), node="n1"))
+    log.add(workload_gone("ns/d"))
+    assert list(log.world.pods.given_up) == ["m1/ns/d-1"]
