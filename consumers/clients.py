@@ -172,15 +172,16 @@ async def forget_unacknowledged(producer: AIOKafkaProducer) -> None:
     An idempotent one tries for ever while a partition has no leader or too few replicas, and
     stopping it waits for that. Nothing public ends it.
     """
-    sender, messages = producer._sender, producer._message_accumulator  # noqa: SLF001 - nothing public does
+    sender = producer._sender  # noqa: SLF001 - only stop() ends it, and that waits for every answer
+    messages = producer._message_accumulator  # noqa: SLF001 - a producer tells nobody what it has not sent
     with suppress(TimeoutError):
         async with asyncio.timeout(STOP_SECONDS):
             await sender.close()
     # Its own way to fail them all leaves exceptions behind: one that nobody can look at, and one for
     # each batch that waits to be sent again, which it seeks among those under way. Whoever waited
     # for one of them has stopped waiting.
-    under_way = messages._pending_batches  # noqa: SLF001 - nothing public does
-    waiting = messages._batches.values()  # noqa: SLF001 - nothing public does
+    under_way = messages._pending_batches  # noqa: SLF001 - what was sent and not acknowledged has no other name
+    waiting = messages._batches.values()  # noqa: SLF001 - nor has what was not sent yet
     under_way.update(chain.from_iterable(waiting))
     for batch in tuple(under_way):
         batch.done_noack()

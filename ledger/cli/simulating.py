@@ -248,12 +248,15 @@ async def _to_file(name: str) -> AsyncIterator[Hand]:
     if name == "-":
         yield write(sys.stdout.buffer)
         return
-    try:
-        file = Path(name).open("wb")  # noqa: ASYNC230, SIM115 - nothing else runs; closed below
-    except OSError as error:
-        raise SetupProblem(f"{name}: {error.strerror}") from error
-    with file:
+    with _created(Path(name)) as file:
         yield write(file)
+
+
+def _created(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise SetupProblem(f"{path}: {error.strerror}") from error
 
 
 @asynccontextmanager

@@ -55,9 +55,13 @@ class Sealer:
             try:
                 made += await self._fleet(connection, fleet)
             except LedgerStopped as stopped:
-                log.error("fleet_stopped", fleet=fleet.name, why=str(stopped))  # noqa: TRY400 - said by name
-                self.stopped[fleet.name] = stopped
+                self._leave(fleet, stopped)
         return made
+
+    def _leave(self, fleet: Fleet, stopped: LedgerStopped) -> None:
+        """Sign nothing more for a fleet, and say why."""
+        self.stopped[fleet.name] = stopped
+        log.error("fleet_stopped", fleet=fleet.name, why=str(stopped))
 
     async def _fleet(self, connection: Connection, fleet: Fleet) -> list[Seal]:
         incarnation = await fleets.incarnation(connection, fleet)

@@ -126,8 +126,7 @@ def _handler(mind: _Mind) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        # Python 3.11 has no decorator that says so.
-        def log_message(self, *_: object) -> None:  # type: ignore[explicit-override]
+        def log_message(self, *_: object) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
             """What matters is logged where it is judged."""
 
     return Handler

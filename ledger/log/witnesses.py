@@ -7,12 +7,13 @@ to judge (``ledger.log.trust``).
 """
 
 import asyncio
-import urllib.error
-import urllib.request
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final
+from urllib.parse import urlsplit
 
 from ledger.errors import InvalidRequest
 from ledger.log.checkpoints import whole_number
@@ -78,13 +79,12 @@ def _checked(witness: Witness, note: Note, body: bytes) -> tuple[Signature, ...]
 
 
 def _post(url: str, body: bytes) -> tuple[int, bytes] | NotVouched:
-    request = urllib.request.Request(  # noqa: S310 - the operator's own address, http or https
-        f"{url.rstrip('/')}/add-checkpoint", data=body, method="POST"
-    )
+    place = urlsplit(url)
+    kind = HTTPSConnection if place.scheme == "https" else HTTPConnection
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above
+        with closing(kind(place.netloc, timeout=SECONDS)) as connection:
+            connection.request("POST", f"{place.path.rstrip('/')}/add-checkpoint", body)
+            answer = connection.getresponse()
             return answer.status, answer.read(LARGEST_ANSWER)
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.read(LARGEST_ANSWER)
-    except (OSError, ValueError) as error:
+    except (OSError, HTTPException, ValueError) as error:
         return NotVouched(f"{url}: {error}")

@@ -8,8 +8,10 @@ read together and written into a new value. It is for frozen dataclasses with sl
 
 from typing import TYPE_CHECKING
 
+__all__ = ["replace"]
+
 if TYPE_CHECKING:
-    from dataclasses import replace as replace  # noqa: PLC0414 - said to be exported
+    from dataclasses import replace
 else:
     from dataclasses import fields
     from functools import cache

@@ -243,14 +243,10 @@ class Types:
                 raise _refused(f"{class_}, whose {field.name} nobody may give", at)
         names = [field.name for field in declared]
         shapes = self._fields(class_, names)
-        apart: Spell = attrgetter(*names) if names else lambda _: ()
-        if len(names) == 1:
-            (only,) = names
-            apart = lambda value: (getattr(value, only),)  # noqa: E731 - one of three ways
         return _row(
             class_.__name__,
             shapes,
-            apart=apart,
+            apart=_parts(names),
             together=lambda row: class_(*row),
             ordered=options.order,
             # Values may be equal and different only if a field is left out of the comparison.
@@ -274,6 +270,13 @@ class Types:
         known, _ = self._classes.setdefault(name, (class_, f"{name}({told})"))
         assert known is class_, f"{known} and {class_} would be taken for each other"
         return list(shapes.values())
+
+
+def _parts(names: list[str]) -> Spell:
+    """How a value is taken apart into a tuple of its parts."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 def _row(

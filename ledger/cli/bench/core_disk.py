@@ -24,7 +24,7 @@ BOTH: Final = Fraction(1, 2)
 
 def _disks(count: int, *, a_node: int, totals: int) -> list[Disk]:
     """Disks of so many sizes, filled at random."""
-    seeded = Random(5)  # noqa: S311 - the same disks each time, no secret
+    seeded = Random(5)
     sizes = [seeded.randrange(100 * GIB, 2_000 * GIB) for _ in range(totals)]
     disks = []
     for number in range(count):

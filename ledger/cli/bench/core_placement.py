@@ -20,7 +20,7 @@ SIZES: Final = (2_500, 5_000, 10_000, 20_000)
 
 def _nodes(number: int) -> list[Node]:
     """The same ones each time; luck only keeps them from being in a helpful order."""
-    luck = Random(number)  # noqa: S311 - a benchmark has no secrets
+    luck = Random(number)
     nodes = [
         Node(
             name=NodeName(f"node-{place:06d}"),

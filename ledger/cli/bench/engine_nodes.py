@@ -87,7 +87,7 @@ def _raised(sizes: Sizes) -> tuple[World, Sequence[NodeUpserted]]:
 
 def _cost(world: World, nodes: Sequence[NodeUpserted], turn: int) -> float:
     """Microseconds of an event, the median of a turn; the World is left as it was."""
-    chance = Random(turn)  # noqa: S311 - the same nodes for everybody, no secret
+    chance = Random(turn)
     taken: list[int] = []
     for _ in range(_EVENTS // 2):
         node = chance.choice(nodes)

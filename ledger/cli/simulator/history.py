@@ -56,7 +56,7 @@ class Simulation:
         assert step > 0
         self.fleet = fleet
         self._mix = Mix() if mix is None else mix
-        self._chance = Random(seed)  # noqa: S311 - repeatable is what is wanted of it
+        self._chance = Random(seed)
         things = raised(self._chance, sizes or Sizes(), shares or Shares())
         self._life = Life(self._chance, things, self._mix, name=fleet)
         self.opening: Final = self._life.opening
@@ -112,7 +112,7 @@ class Simulation:
         return sent(happened, fleet=self.fleet, id_=uid(self._chance), at=at)
 
     def _other_luck(self) -> Random:
-        return Random(self._chance.getrandbits(64))  # noqa: S311 - as above
+        return Random(self._chance.getrandbits(64))
 
 
 def _spoiled(good: Sent, mischief: Random) -> Sent:
