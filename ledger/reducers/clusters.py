@@ -115,7 +115,8 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     if told.before is None:
         return pods.node_changed(deployments.nodes_lost(world, [subject]), subject)
     assert isinstance(told.before, NodeUpserted)
-    return deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
+    world = deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
+    return world if fact.schedulable else pods.node_cordoned(world, subject)
 
 
 def node_reclaiming(world: World, subject: Subject) -> World:

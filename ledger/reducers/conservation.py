@@ -53,6 +53,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("placed", _seats_as_kept(world), seats),
         ("used", _uses_as_kept(world), _uses(world)),
         ("seen", _sizes(world.pods.crews), _sizes(crews)),
+        ("missing", _missing_as_kept(world), _missing(world, seats, crews)),
         ("offered", _offers_as_kept(world), _offers(world, held)),
         ("claimed", _claims_as_kept(world), _claims(world)),
         ("contradicts", _contradictions_as_kept(world), _contradictions(world, held, seats, crews)),
@@ -134,6 +135,35 @@ def _crews(world: World) -> dict[Crew, list[str]]:
 
 def _sizes(crews: Mapping[Crew, Collection[str]]) -> Sums:
     return {(crew.node, f"{crew.kind} {crew.owner}"): len(crews[crew]) for crew in crews}
+
+
+def _missing(
+    world: World,
+    seats: Mapping[tuple[Subject, Subject], int],
+    crews: Mapping[Crew, Collection[str]],
+) -> Sums:
+    """Of those who are said to be without a pod, as many as can be."""
+    sums: dict[tuple[str, str], int] = {}
+    for node, missing in world.pods.missing.items():
+        fact = world.objects.fact("node", node)
+        takes_work = isinstance(fact, NodeUpserted) and fact.schedulable
+        for subject, count in missing.items():
+            seen = sum(
+                len(names)
+                for crew, names in crews.items()
+                if (crew.node, crew.subject) == (node, subject) and decided(world, crew) is not None
+            )
+            most = max(0, seats.get((node, subject), 0) - seen)
+            sums[node, subject] = min(count, most) if takes_work else 0
+    return sums
+
+
+def _missing_as_kept(world: World) -> Sums:
+    return {
+        (node, subject): count
+        for node, missing in world.pods.missing.items()
+        for subject, count in missing.items()
+    }
 
 
 def _held(

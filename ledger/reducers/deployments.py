@@ -36,6 +36,7 @@ from ledger.reducers.instances import (
     exchanged,
     node_of,
     subject_of,
+    there,
     with_deployed,
 )
 from ledger.reducers.replacing import replace
@@ -172,9 +173,8 @@ def nodes_lost(world: World, nodes: Sequence[Subject]) -> World:
     for node in nodes:
         seated = world.deployments.on.get(node)
         for subject in sorted(seated or ()):
-            name = node.partition("/")[2]
-            there = world.deployments.of[subject].instances
-            world = _lost(world, subject, {one.number for one in there if one.node == name})
+            gone = there(world.deployments, subject, node)
+            world = _lost(world, subject, {one.number for one in gone})
     return world
 
 
@@ -191,11 +191,10 @@ def node_ready(world: World, node: Subject, *, was: bool, is_: bool) -> World:
     return replace(world, rooms=rooms, deadlines=deadlines.put(world.deadlines, deadline))
 
 
-def pod_lost(world: World, subject: Subject, node: Subject) -> World:
-    """A pod went and will not come back there: one instance, the highest number, is lost with it."""
-    there = world.deployments.of[subject].instances
-    name = node.partition("/")[2]
-    return _lost(world, subject, {max(one.number for one in there if one.node == name)})
+def pods_lost(world: World, subject: Subject, node: Subject, count: int) -> World:
+    """Pods went and will not come back there: as many instances, the last numbers, go with them."""
+    numbers = [one.number for one in there(world.deployments, subject, node)]
+    return _lost(world, subject, {*numbers[len(numbers) - count :]})
 
 
 def node_settled(world: World, node: Subject) -> World:

@@ -7,9 +7,11 @@ name, hold nothing any more. Every other pod is foreign: it holds what it reques
 no incident. Every pod that holds something holds one pod slot.
 
 A report moves nothing, and ends nothing that was decided but on a node that takes no new work: there
-a pod that is deleted, terminating or failed takes an instance with it, the one with the highest
-number, if there are more instances than pods. Pods may be seen on a node before the node
-is: then they hold their room already, and only the incident waits for the node.
+an instance is lost whose pod was seen to be deleted, terminating or failed, whether the node took new
+work then or not. Which one that is no pod says, so it is the one with the highest number. While there
+are as many pods as instances none of them is without; one whose pod was never seen stays. Pods may be
+seen on a node before the node is: then they hold their room already, and only the incident waits for
+the node.
 
 Of storage, a pod holds what it requests as such. What its volumes take is not counted: on which
 devices they are, no report says.
@@ -32,7 +34,7 @@ from ledger.facts.workload import (
 from ledger.reducers import deployments, incidents, objects
 from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
-from ledger.reducers.instances import Deployed, node_of, workload_of
+from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
 from ledger.reducers.objects import Key, Objects
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.sightings import (
@@ -44,6 +46,7 @@ from ledger.reducers.sightings import (
     left,
     listed_behind,
     with_held,
+    with_missing,
 )
 from ledger.reducers.world import Released, World
 from ledger.units import ClusterName, Subject
@@ -112,6 +115,14 @@ def node_changed(world: World, node: Subject) -> World:
     return recounted(world, world.pods.on.get(node, _NOWHERE))
 
 
+def node_cordoned(world: World, node: Subject) -> World:
+    """A node takes no new work: instances there that are without their pod get no other."""
+    for subject, count in sorted(world.pods.missing.get(node, _NO_INSTANCES).items()):
+        world = replace(world, pods=with_missing(world.pods, node, subject, 0))
+        world = deployments.pods_lost(world, subject, node, count)
+    return world
+
+
 def recounted(world: World, crews: Iterable[Crew]) -> World:
     """The World in which these crews hold what they are to hold, and contradict what they contradict."""
     return with_holdings(*_recounting(world, crews))
@@ -121,7 +132,8 @@ def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change
     """The same but for the book, and what changes there."""
     changes: list[Change] = []
     pods, found = world.pods, world.incidents
-    for crew in sorted(crews):
+    in_order = sorted(crews)
+    for crew in in_order:
         names = pods.crews.get(crew, _NOBODY)
         placed = _placed(world, crew)
         after = held_beyond(world, crew, names, placed)
@@ -137,6 +149,8 @@ def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change
             changes += [Change(crew.node, before, -1), Change(crew.node, after, 1)]
     if pods is not world.pods or found is not world.incidents:
         world = replace(world, pods=pods, incidents=found)
+    for crew in in_order:
+        world = _missing(world, crew.node, crew.owner)
     return world, [change for change in changes if change.holding != NO_HOLDING]
 
 
@@ -182,6 +196,7 @@ def lost(world: World) -> World:
             touched += _crews(world, node, one.subject)
         else:
             touched += _crews(world, node, workload_of(one.subject))
+            world = _missing(world, node, workload_of(one.subject))
     return recounted(world, touched)
 
 
@@ -215,7 +230,10 @@ def placed_anew(
         crews = _crews(world, node_of(cluster, name), after.workload)
         touched += crews
         pods = _given_up(pods, crews, max(0, was[name] - is_[name]))
-    return _recounting(replace(world, pods=pods), touched)
+    world = replace(world, pods=pods)
+    for name in sorted(was.keys() | is_.keys()):
+        world = _missing(world, node_of(cluster, name), after.workload)
+    return _recounting(world, touched)
 
 
 def _seen(world: World, before: World, subject: Subject, *, same_life: bool = False) -> World:
@@ -249,12 +267,24 @@ def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
     where = crew_of(kept, replace(fact, phase="Running", terminating=False))
     if where is None or decided(world, where) is None:
         return world
+    world = _missing(world, where.node, where.owner, more=1)
     node = world.objects.fact("node", where.node)
     if not isinstance(node, NodeUpserted) or node.schedulable:
         return world
-    if _placed(world, where) > len(world.pods.crews.get(where, _NOBODY)):
-        return deployments.pod_lost(world, where.subject, where.node)
-    return world
+    return node_cordoned(world, where.node)
+
+
+def _missing(world: World, node: Subject, owner: Subject, *, more: int = 0) -> World:
+    """So many more pods of a workload ended on a node: as many instances are without, if there are."""
+    subject = subject_of(owner, ClusterName(node.partition("/")[0]))
+    missing = world.pods.missing.get(node, _NO_INSTANCES).get(subject, 0) + more
+    if not missing:
+        return world
+    instances = world.deployments.on.get(node, _NO_INSTANCES).get(subject, 0)
+    placed = instances + world.jobs.on.get(node, _NO_INSTANCES).get(owner, 0)
+    seen = sum(len(world.pods.crews[crew]) for crew in _crews(world, node, owner))
+    missing = min(missing, instances, max(0, placed - seen))
+    return replace(world, pods=with_missing(world.pods, node, subject, missing))
 
 
 def _ended_by_themselves(world: World, released: Released) -> bool:

@@ -7,7 +7,7 @@ kind is a crew of its own.
 
 Only pods that are on a node and active count: neither succeeded nor failed nor terminating. A pod of
 which the ledger has given up the place counts no more, whatever is reported of it, for the rest of
-its life.
+its life. Which instance a pod is, nobody says; how many were seen to lose theirs is counted.
 
 What follows from a crew that changes is told in ``ledger.reducers.pods``.
 """
@@ -64,14 +64,17 @@ class Pods:
     """The pods that name a ReplicaSet as their owner, by cluster/namespace/replicaset."""
     given_up: Map[Subject, None]
     """Pods of which the ledger has given up the place."""
+    missing: Map[Subject, Map[Subject, int]]
+    """How many instances on a node lost their pod and got no other, by node and workload@cluster."""
 
 
-NO_PODS: Final = Pods(Map(), Map(), Map(), Map(), Map(), Map())
+NO_PODS: Final = Pods(Map(), Map(), Map(), Map(), Map(), Map(), Map())
 
 _DIRECT: Final = frozenset({"Deployment", "StatefulSet", "Job"})
 _NOBODY: Final[Map[str, None]] = Map()
 _NOWHERE: Final[Map[Crew, None]] = Map()
 _NONE: Final[Map[Subject, None]] = Map()
+_NO_COUNTS: Final[Map[Subject, int]] = Map()
 
 
 def crew_of(objects: Objects, pod: PodObserved) -> Crew | None:
@@ -142,3 +145,13 @@ def with_held(pods: Pods, crew: Crew, holding: Holding) -> Pods:
     if holding != NO_HOLDING:
         return replace(pods, held=pods.held.set(crew, holding))
     return replace(pods, held=pods.held.delete(crew)) if crew in pods.held else pods
+
+
+def with_missing(pods: Pods, node: Subject, subject: Subject, count: int) -> Pods:
+    """With so many instances of a workload on a node without their pod."""
+    before = pods.missing.get(node, _NO_COUNTS)
+    if before.get(subject, 0) == count:
+        return pods
+    after = before.set(subject, count) if count else before.delete(subject)
+    missing = pods.missing.set(node, after) if after else pods.missing.delete(node)
+    return replace(pods, missing=missing)

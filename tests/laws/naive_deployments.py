@@ -13,7 +13,8 @@ Where the page is silent, the simplest reading:
 - Targets are decided where deployments are: for workloads that say how they are deployed.
 - A node that another uid names is another node: what the old one held is lost.
 - The pods of a node do not say which instance they are, so the one lost on an unschedulable node
-  is the highest there, and only while fewer pods are active than instances are held.
+  is the highest there, and only while fewer pods are active than instances are held. Whether the pod
+  ended before or after the node was cordoned does not matter; one that was never seen did not end.
 - Pods are marked as given up by what a decision leaves on their node less than before.
 - Pods beyond the instances hold their room until the turn is decided, against everybody but their
   own workload; what only changes hands with the decision is no growth.
@@ -52,6 +53,7 @@ from tests.laws.naive_book import (
     Bound,
     Free,
     Holding,
+    decides,
     in_storage,
     instance_holding,
     plans,
@@ -165,6 +167,8 @@ class NaiveDeployments:
     """What those who were asked in this event held on each node before."""
     gave_up: set[str] = field(default_factory=set)
     """Who gave something up before their turn."""
+    bereft: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many pods ended for which no other came, by subject and node."""
 
     def __post_init__(self) -> None:
         self.fleet.parts.append(self)
@@ -266,19 +270,25 @@ class NaiveDeployments:
             if is_ is not None and is_[3] and (was is None or was[0] != is_[0] or not was[3]):
                 gone.append((key, is_))
         for key, (life, node, subject, _, kind) in gone:
-            fact = self.fleet.fact("node", node)
-            standing = self.standing.get(subject)
             above = self.fleet.fact("workload", subject.split("@")[0])
-            if fact is None or fact.schedulable or standing is None:
+            if above is None or above.kind != kind or not decides(above):
                 continue
-            if above is None or above.kind != kind:
-                continue
-            if (key, life) in self.fleet.book.given_up:
-                continue
-            there = [number for number, one in standing.held.items() if one.node == node]
-            active = self.fleet.book.pods_of(subject.split("@")[0], node)
-            if len(there) > len(active):
-                self._lose(subject, max(there))
+            if (key, life) not in self.fleet.book.given_up:
+                self.bereft[subject, node] += 1
+        for subject, node in sorted(self.bereft):
+            self._see_bereft(subject, node)
+            fact = self.fleet.fact("node", node)
+            if fact is not None and not fact.schedulable:
+                for _ in range(self.bereft.pop((subject, node), 0)):
+                    held = self.standing[subject].held
+                    self._lose(subject, max(n for n, one in held.items() if one.node == node))
+
+    def _see_bereft(self, subject: str, node: str) -> None:
+        """No more instances are without a pod than there are more instances than pods."""
+        standing = self.standing.get(subject)
+        there = 0 if standing is None else standing.count()[node]
+        active = len(self.fleet.book.pods_of(subject.split("@", maxsplit=1)[0], node))
+        self.bereft[subject, node] = min(self.bereft[subject, node], max(0, there - active))
 
     def _see_reclaimed(self) -> None:
         reclaimed = {
@@ -564,6 +574,7 @@ class NaiveDeployments:
         now = standing.count()
         for node, count in sorted(self.began_with.pop(subject).items()):
             self.fleet.book.give_up(subject.split("@", 1)[0], node, count - now[node])
+            self._see_bereft(subject, node)
         made = self._say("deployment", subject, moment)
         gained = sum((now - standing.places).values())
         made.moved = min(gained, sum((standing.places - now).values()))

@@ -17,6 +17,7 @@ from tests.histories import (
     deployed,
     each_takes,
     incident_of,
+    job_up,
     listed,
     node_gone,
     node_up,
@@ -25,6 +26,7 @@ from tests.histories import (
     pod_gone,
     pod_seen,
     policy,
+    queue_up,
     replicaset_up,
     workload_gone,
     workload_up,
@@ -280,6 +282,7 @@ def test_giving_up_instances_marks_as_many_pods_the_last_by_name() -> None:
     assert amounts(log) == (0, 3, 0, 1)
     log.add(pod_gone("m1", "ns", "db-2"))
     assert only(log.add(database_pod(2))).kind == "incident", "another pod of the same name"
+    log.add(database(0))
     log.add_all(*(pod_gone("m1", "ns", f"db-{place}") for place in range(3)))
     assert log.world.pods == NO_PODS
 
@@ -344,6 +347,55 @@ def test_a_cordoned_node_loses_an_instance_with_a_pod(ending: str) -> None:
     # A pod that was dying before takes nobody with it when it is gone.
     log.add(pod_gone("m1", "ns", "db-0"))
     assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}
+
+
+@pytest.mark.parametrize("ending", ["gone", "terminating", "failed"])
+def test_a_pod_that_ended_before_its_node_was_cordoned_takes_an_instance_with_it(
+    ending: str,
+) -> None:
+    log = with_instances(3, 3)
+    endings: dict[str, Fact] = {
+        "gone": pod_gone("m1", "ns", "db-0"),
+        "terminating": database_pod(0, terminating=True),
+        "failed": database_pod(0, phase="Failed"),
+    }
+    assert log.add(endings[ending]).decisions == ()
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1, 2]}
+    cordoned = node_up("m1", "n1", memory=100, storage=9, schedulable=False)
+    assert [made.kind for made in log.add(cordoned).decisions] == ["refusal"]
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}, "the one with the highest number"
+    log.add_all(cordoned, pod_gone("m1", "ns", "db-0"), cordoned)
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}, "it has ended already"
+    log.add_all(pod_gone("m1", "ns", "db-1"), pod_gone("m1", "ns", "db-2"))
+    assert on_nodes(log.world, "ns/db@m1") == {}
+
+
+def test_a_cordon_keeps_an_instance_whose_pod_was_never_seen_or_has_come_again() -> None:
+    log = with_instances(3, 0)
+    cordoned = node_up("m1", "n1", memory=100, storage=9, schedulable=False)
+    log.add(cordoned)
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1, 2]}
+    log = with_instances(3, 3)
+    log.add_all(pod_gone("m1", "ns", "db-1"), database_pod(1), cordoned)
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1, 2]}
+
+
+def test_an_instance_that_was_given_up_is_not_missed_when_another_comes() -> None:
+    log = with_instances(2, 2)
+    log.add_all(pod_gone("m1", "ns", "db-1"), database(0), database(2))
+    assert log.world.pods.missing == Map()
+    log.add(node_up("m1", "n1", memory=100, storage=9, schedulable=False))
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}
+
+
+def test_a_cordoned_node_keeps_a_task_whose_pod_is_gone() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n1", cpu=4000), queue_up("q"))
+    log.add_all(policy({"round.max_events": 1}), job_up("ns/j", 2, "q"))
+    log.add(pod_seen("m1", "ns", "j-0", owner=("Job", "j"), node="n1"))
+    log.add(node_up("m1", "n1", cpu=4000, schedulable=False))
+    assert log.add(pod_gone("m1", "ns", "j-0")).released == ()
+    assert sorted(log.world.jobs.of[Subject("ns/j")].running) == [0, 1]
 
 
 def test_a_node_that_takes_new_work_loses_nothing_with_a_pod() -> None:
