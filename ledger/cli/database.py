@@ -3,15 +3,21 @@
 An URL by ``--database-url`` or LEDGER_DATABASE_URL; without one, the embedded PostgreSQL of
 ``--data`` or LEDGER_DATA, started on demand and left running for the next command
 (``ledger down`` stops it).
+
+A command that asks gives up where the database is away. A service waits for it, at its start as
+later on, and says so: whoever starts a machine need not know what comes up first.
 """
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import structlog
 import typer
 from rich.console import Console
 
-from ledger.errors import SetupProblem
+from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log import partitions
 from ledger.log.database import NEWEST_SCHEMA, connect, parse, schema_version
 from ledger.log.embedded import server
@@ -40,6 +46,10 @@ Data = Annotated[
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
+RECONNECT_SECONDS: Final = 1.0
+
+log = structlog.get_logger()
+
 aside = Console(stderr=True, highlight=False)
 """What a command says besides its answer goes here, so that its answer can be piped."""
 
@@ -59,6 +69,24 @@ async def locate(url: str | None, data: Path | None) -> str:
             f"{parse(url).shown}: schema {found} is not {NEWEST_SCHEMA}; run `ledger migrate`"
         )
     return url
+
+
+async def waited_for(url: str | None, data: Path | None, stop: asyncio.Event) -> str | None:
+    """The same once it can be reached, for a service; None if that is asked to stop before."""
+    while not stop.is_set():
+        try:
+            return await locate(url, data)
+        except LogUnavailable as error:
+            log.warning("log_unavailable", why=str(error))
+            await pause(stop, RECONNECT_SECONDS)
+    return None
+
+
+async def pause(stop: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until asked to stop."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
 
 
 async def start_embedded(data: Path | None) -> server.Server:

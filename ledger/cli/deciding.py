@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from ledger.cli import logs
-from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate, waited_for
 from ledger.cli.decision_lines import line
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
@@ -99,7 +99,12 @@ def decide(
                 console.print(line(decision), soft_wrap=True)
 
     async def main(stop: asyncio.Event) -> decider.Progress:
-        url = await locate(database_url, data)
+        if until_idle:
+            url = await locate(database_url, data)
+        elif (found := await waited_for(database_url, data, stop)) is not None:
+            url = found
+        else:
+            return decider.Progress()
         activity = Activity()
         async with measured(url, activity, port=metrics_port, address=metrics_address):
             return await decider.decide(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ledger.cli import logs
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, waited_for
 from ledger.cli.deciding import holder
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
@@ -51,7 +51,6 @@ def consume(
     totals = Totals()
 
     async def main(stop: asyncio.Event) -> None:
-        url = await locate(database_url, data)
         settings = Settings()
         topics = subscription.topics(settings.kafka_topic_prefix)
         if topic:
@@ -62,6 +61,9 @@ def consume(
                     f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}"
                 )
             topics = tuple(one for one in topics if one.name in topic)
+        url = await waited_for(database_url, data, stop)
+        if url is None:
+            return
         with serving(metrics_port, metrics_address, Consuming(totals)):
             await feed.run(settings, url, topics=topics, stop=stop, totals=totals)
 
@@ -89,9 +91,12 @@ def publish(
     sent = Sent()
 
     async def main(stop: asyncio.Event) -> None:
-        url = await locate(database_url, data)
+        settings = Settings()
+        url = await waited_for(database_url, data, stop)
+        if url is None:
+            return
         with serving(metrics_port, metrics_address, Publishing(sent)):
-            await publisher.run(Settings(), url, holder=holder(), stop=stop, sent=sent)
+            await publisher.run(settings, url, holder=holder(), stop=stop, sent=sent)
 
     run_until_asked(main)
 

@@ -11,14 +11,24 @@ import structlog
 import typer
 
 from ledger.cli import logs
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, start_embedded
+from ledger.cli.database import (
+    RECONNECT_SECONDS,
+    AsJson,
+    Data,
+    DatabaseUrl,
+    aside,
+    locate,
+    pause,
+    start_embedded,
+    waited_for,
+)
 from ledger.cli.database import migrate as bring_up_to_date
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import NEEDS_A_PERSON, run, run_until_asked
 from ledger.errors import LogUnavailable
 from ledger.log import partitions
-from ledger.log.database import Connection, connect, parse
+from ledger.log.database import Connection, connected, parse
 from ledger.log.embedded import server
 from ledger.log.partitions import Standing
 
@@ -105,9 +115,7 @@ async def _keep_running(
             await ended
             return
         log.warning("part_ended", part=part[0], code=process.returncode)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RESTART_SECONDS):
-                await stop.wait()
+        await pause(stop, RESTART_SECONDS)
 
 
 def _telling(name: str, measured: "Part | None") -> list[str]:
@@ -165,6 +173,18 @@ async def _look_after(connection: Connection) -> None:
         log.error("rows_without_a_partition", count=stray)
 
 
+async def _go_on_maintaining(url: str, every: int, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        try:
+            async with connected(url, "ledger_maintainer") as connection:
+                while not stop.is_set():
+                    await _look_after(connection)
+                    await pause(stop, every)
+        except LogUnavailable as error:
+            log.warning("log_unavailable", why=str(error))
+            await pause(stop, RECONNECT_SECONDS)
+
+
 def maintain(
     every: Annotated[
         int | None, typer.Option(min=1, help="Go on for ever, with so many seconds between.")
@@ -191,22 +211,20 @@ def maintain(
     logs.configure_as_asked(log_level)
 
     async def main(stop: asyncio.Event) -> Standing:
-        connection = await connect(await locate(database_url, data), "ledger_maintainer")
-        try:
-            if detach is not None:
-                name = await partitions.detach(connection, detach)
-                aside.print(f"{name} is detached; archive it, then drop it")
-            if every is None:
-                made = await partitions.make_ahead(connection)
-                return await partitions.standing(connection, made=made)
-            while not stop.is_set():
-                await _look_after(connection)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(every):
-                        await stop.wait()
-            return Standing(0, 0, ())
-        finally:
-            await connection.close()
+        if detach is not None or every is None:
+            async with connected(
+                await locate(database_url, data), "ledger_maintainer"
+            ) as connection:
+                if detach is not None:
+                    name = await partitions.detach(connection, detach)
+                    aside.print(f"{name} is detached; archive it, then drop it")
+                if every is None:
+                    made = await partitions.make_ahead(connection)
+                    return await partitions.standing(connection, made=made)
+        url = await waited_for(database_url, data, stop)
+        if url is not None:
+            await _go_on_maintaining(url, every, stop)
+        return Standing(0, 0, ())
 
     # Only one that goes on for ever has a moment between its rounds in which it can be asked.
     standing = run_until_asked(main) if every else run(lambda: main(asyncio.Event()))

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +10,16 @@ import structlog
 import typer
 
 from ledger.cli import logs
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import (
+    RECONNECT_SECONDS,
+    AsJson,
+    Data,
+    DatabaseUrl,
+    aside,
+    locate,
+    pause,
+    waited_for,
+)
 from ledger.cli.logs import LogLevel
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
@@ -27,8 +35,6 @@ from ledger.log.witness_server import WitnessServer
 from ledger.log.witnesses import Witness
 from ledger.replay.report import INVALID
 from ledger.units import FleetName, Incarnation
-
-RECONNECT_SECONDS = 1.0
 
 SiteOption = Annotated[
     str,
@@ -121,7 +127,9 @@ def seal(
     async def main(stop: asyncio.Event) -> None:
         signer = Site(signing_keys.require_site(site), tuple(map(signing_keys.read, key)))
         asked = [_witness(told) for told in witness or []]
-        url = await locate(database_url, data)
+        url = await (locate(database_url, data) if once else waited_for(database_url, data, stop))
+        if url is None:
+            return
         with memory(remember) as remembered:
             sealer = Sealer(signer, remembered, publish, asked, frozenset(fleet) if fleet else None)
             while not stop.is_set():
@@ -131,14 +139,12 @@ def seal(
                             await sealer.round(connection)
                             if once:
                                 break
-                            with suppress(TimeoutError):
-                                async with asyncio.timeout(every):
-                                    await stop.wait()
+                            await pause(stop, every)
                 except LogUnavailable as error:
                     if once:
                         raise
                     log.warning("log_unavailable", why=str(error))
-                    await asyncio.sleep(RECONNECT_SECONDS)
+                    await pause(stop, RECONNECT_SECONDS)
                 if once:
                     break
         if once and sealer.stopped:
