@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
@@ -31,6 +31,17 @@ _PARTS_A_SECOND: Final = 50
 _SIZE = "How large the fleet is"
 _MADE_OF = "What it is made of"
 _LIVELY = "What happens in it"
+
+
+def _percent(of: str) -> Any:
+    """How many percent; an option as the parser takes it, which has no type of its own."""
+    return typer.Option(min=0, max=100, help=f"Percent of {of}", rich_help_panel=_MADE_OF)
+
+
+def _of_a_thousand(what: str, *, at_most: int | None = None) -> Any:
+    """How many of a thousand events."""
+    return typer.Option(min=0, max=at_most, help=f"Of a thousand: {what}", rich_help_panel=_LIVELY)
+
 
 Hand = Callable[[list[Sent]], Awaitable[None]]
 """Hands events on to where they go."""
@@ -88,65 +99,19 @@ def simulate(
             rich_help_panel=_SIZE,
         ),
     ] = None,
-    spot: Annotated[
-        int,
-        typer.Option(min=0, max=100, help="Percent of the nodes.", rich_help_panel=_MADE_OF),
-    ] = Shares().spot,
+    spot: Annotated[int, _percent("the nodes.")] = Shares().spot,
     pieces: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Percent of the nodes: those that tell their cores by pieces.",
-            rich_help_panel=_MADE_OF,
-        ),
+        int, _percent("the nodes: those that tell their cores by pieces.")
     ] = Shares().pieces,
-    batch: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Percent of the workloads: jobs in queues.",
-            rich_help_panel=_MADE_OF,
-        ),
-    ] = Shares().batch,
-    stateful: Annotated[
-        int,
-        typer.Option(
-            min=0, max=100, help="Percent of the other workloads.", rich_help_panel=_MADE_OF
-        ),
-    ] = Shares().stateful,
+    batch: Annotated[int, _percent("the workloads: jobs in queues.")] = Shares().batch,
+    stateful: Annotated[int, _percent("the other workloads.")] = Shares().stateful,
     placed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Percent of the other workloads: those that the ledger places on nodes.",
-            rich_help_panel=_MADE_OF,
-        ),
+        int, _percent("the other workloads: those that the ledger places on nodes.")
     ] = Shares().placed,
-    reports: Annotated[
-        int,
-        typer.Option(min=0, help="Of a thousand: what asks for nothing.", rich_help_panel=_LIVELY),
-    ] = Mix().reports,
-    changes: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Of a thousand: upserts that may raise a question.", rich_help_panel=_LIVELY
-        ),
-    ] = Mix().changes,
-    decisions: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Of a thousand: what asks for an answer.", rich_help_panel=_LIVELY
-        ),
-    ] = Mix().decisions,
-    late: Annotated[
-        int,
-        typer.Option(
-            min=0, max=1000, help="Of a thousand: what arrives late.", rich_help_panel=_LIVELY
-        ),
-    ] = Mix().late,
+    reports: Annotated[int, _of_a_thousand("what asks for nothing.")] = Mix().reports,
+    changes: Annotated[int, _of_a_thousand("upserts that may raise a question.")] = Mix().changes,
+    decisions: Annotated[int, _of_a_thousand("what asks for an answer.")] = Mix().decisions,
+    late: Annotated[int, _of_a_thousand("what arrives late.", at_most=1000)] = Mix().late,
     trouble: Annotated[
         int,
         typer.Option(

@@ -7,6 +7,7 @@ are many.
 
 from typing import NamedTuple
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ledger.facts import quota, workload
@@ -26,6 +27,16 @@ from tests.histories import (
     policy,
     reschedule,
     workload_gone,
+)
+
+long_histories = settings(
+    max_examples=60,
+    # A history is long on purpose, and what begins with two hundred events has no small example.
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
 )
 
 CLUSTERS = ["c1", "c2"]

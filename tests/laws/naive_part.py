@@ -8,6 +8,7 @@ few words, whatever the kind.
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ledger.facts.decision import Decision
 from ledger.facts.event import Fact
 
 
@@ -36,6 +37,19 @@ class Said:
     reason: str = ""
     waits_for: str = ""
     moved: int = 0
+
+
+def heading(made: Decision) -> Said:
+    """What a naive model says of a decision before it says what was decided."""
+    return Said(
+        number=made.number,
+        position=made.position,
+        moment=None if made.deadline is None else (made.deadline.kind, made.deadline.subject),
+        kind=made.kind,
+        subject=made.subject,
+        previous=made.previous,
+        moved=made.moved,
+    )
 
 
 class Part(Protocol):

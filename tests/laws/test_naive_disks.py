@@ -6,7 +6,7 @@ What holds is told of the naive model; since the engine agrees with it, it holds
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 
 from ledger.facts.decision import Decision
 from ledger.facts.disk import ReplicaFailed
@@ -24,29 +24,17 @@ from tests.histories import (
     volume_up,
 )
 from tests.laws import disk_histories
-from tests.laws.job_histories import Happening
+from tests.laws.job_histories import Happening, long_histories
 from tests.laws.naive_disks import NaiveDisks
 from tests.laws.naive_fleet import NaiveFleet
-from tests.laws.naive_part import Said
+from tests.laws.naive_part import Said, heading
 
 histories = disk_histories.histories(30, 60)
-long_histories = settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 def told(made: Decision) -> Said:
     """A decision as the naive model says it."""
-    said = Said(
-        number=made.number,
-        position=made.position,
-        moment=None if made.deadline is None else (made.deadline.kind, made.deadline.subject),
-        kind=made.kind,
-        subject=made.subject,
-        previous=made.previous,
-        moved=made.moved,
-    )
+    said = heading(made)
     match made.outcome:
         case DiskPlacement() as placement:
             there = {

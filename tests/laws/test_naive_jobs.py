@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 
 from ledger.facts import workload
 from ledger.facts.allocation import Allocation
@@ -20,30 +20,18 @@ from ledger.reducers.book import NOTHING_HELD
 from ledger.units import Subject
 from tests.histories import FLEET, History, subject_of
 from tests.laws import job_histories
-from tests.laws.job_histories import Happening
+from tests.laws.job_histories import Happening, long_histories
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
 from tests.laws.naive_jobs import NaiveJobs, Seat, TaskKey
-from tests.laws.naive_part import Said
+from tests.laws.naive_part import Said, heading
 
 histories = job_histories.histories(30, 60)
-long_histories = settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 def told(made: Decision) -> Said:
     """A decision as the naive model says it."""
-    said = Said(
-        number=made.number,
-        position=made.position,
-        moment=None if made.deadline is None else (made.deadline.kind, made.deadline.subject),
-        kind=made.kind,
-        subject=made.subject,
-        previous=made.previous,
-        moved=made.moved,
-    )
+    said = heading(made)
     match made.outcome:
         case Allocation() | Eviction() as outcome:
             said.rows = {str(one.task): f"{one.cluster}/{one.node}" for one in outcome.tasks}

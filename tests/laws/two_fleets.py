@@ -28,7 +28,7 @@ from tests.laws.naive_book import Bound
 from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
-from tests.laws.naive_part import Said
+from tests.laws.naive_part import Said, heading
 
 
 def difference(happenings: Sequence[Happening]) -> str | None:
@@ -127,12 +127,7 @@ def _is_not_divided(made: Decision) -> bool:
 
 
 def _said(made: Decision) -> Said:
-    moment = (
-        None if made.deadline is None else (str(made.deadline.kind), str(made.deadline.subject))
-    )
-    said = Said(
-        made.number, made.position, moment, made.kind, made.subject, made.previous, moved=made.moved
-    )
+    said = heading(made)
     match made.outcome:
         case Deployment() as deployment:
             said.rows = {

@@ -13,7 +13,7 @@ from typing import Final
 from ledger.cli.simulator.later import Later
 from ledger.cli.simulator.luck import happens, some, uid
 from ledger.cli.simulator.spelling import Data, Happening
-from ledger.cli.simulator.workloads import CONTROL_PLANE, Wanted
+from ledger.cli.simulator.workloads import CONTROL_PLANE, Wanted, removed
 
 NAMESPACE_WEIGHT: Final = "volcano.sh/namespace.weight"
 _LARGEST_GANG: Final = 32
@@ -171,13 +171,7 @@ class Job:
         """Somebody cleaned up."""
         self.present = False
         self.revision += 1
-        data: Data = {
-            "namespace": self.namespace,
-            "name": self.name,
-            "uid": self.uid,
-            "revision": self.revision,
-        }
-        return Happening("ledger.workload.workload.removed.v1", CONTROL_PLANE, self.key, data)
+        return removed(self.namespace, self.name, uid=self.uid, revision=self.revision)
 
 
 class Batch:

@@ -127,13 +127,7 @@ class Workload:
         """Its owner does not want it any more."""
         self.present = False
         self.revision += 1
-        data: Data = {
-            "namespace": self.namespace,
-            "name": self.name,
-            "uid": self.uid,
-            "revision": self.revision,
-        }
-        return Happening("ledger.workload.workload.removed.v1", CONTROL_PLANE, self.key, data)
+        return removed(self.namespace, self.name, uid=self.uid, revision=self.revision)
 
     def rescheduled(self, *, fresh: bool) -> Happening:
         """Somebody asks for it to be decided again, from nothing or with the last result in mind."""
@@ -172,3 +166,10 @@ class Workload:
         if self.kind == "StatefulSet":
             owner = {"kind": "StatefulSet", "name": self.name, "uid": self.uid}
         return pod.observed(owner, self.request.told(), self.template)
+
+
+def removed(namespace: str, name: str, *, uid: str, revision: int) -> Happening:
+    """A workload or a job is gone."""
+    data: Data = {"namespace": namespace, "name": name, "uid": uid, "revision": revision}
+    subject = f"{namespace}/{name}"
+    return Happening("ledger.workload.workload.removed.v1", CONTROL_PLANE, subject, data)
