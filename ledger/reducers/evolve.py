@@ -65,11 +65,12 @@ from ledger.reducers import (
     pods,
     policies,
     retries,
+    rooms,
     rounds,
     volumes,
     workloads,
 )
-from ledger.reducers.objects import Key, Noun, Removal
+from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import NO_NODES, NOTHING_DUE, Due, World
 from ledger.units import Position, Subject
@@ -91,6 +92,7 @@ def lapse(world: World) -> World:
     """Fire the first deadline."""
     _require_engine(world)
     deadline = world.deadlines[0]
+    turned = world.turned
     world = replace(
         rounds.begun(volumes.begun(retries.begun(world)), within=False),
         now=deadline.at,
@@ -100,6 +102,7 @@ def lapse(world: World) -> World:
         incidents=incidents.begun(world.incidents),
         turned=NO_NODES,
     )
+    world = rooms.recut(world, turned)
     match deadline.kind:
         case "grace":
             world = clusters.grace_over(world, deadline)
@@ -133,6 +136,7 @@ def _happened(world: World, event: Event) -> World:
     assert deadlines.due(world.deadlines, event.recorded_at) is None, "a deadline comes first"
     _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
+    turned = world.turned
     world = replace(
         rounds.begun(_remembering(volumes.begun(retries.begun(world)), forgotten), within=True),
         position=Position(event.position + 1),
@@ -145,6 +149,7 @@ def _happened(world: World, event: Event) -> World:
         incidents=incidents.begun(world.incidents),
         turned=NO_NODES,
     )
+    world = rooms.recut(world, turned)
     return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))
 
 
@@ -213,18 +218,6 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             | IncidentRecorded()
         ):
             return world
-
-
-def _gone(world: World, noun: Noun, subject: Subject, fact: Removal, source: str) -> World:
-    told = objects.remove(
-        world.objects,
-        Key(noun, subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
-    return replace(world, objects=told.objects, last_effect=told.effect)
 
 
 def _remembering(world: World, forgotten: Sequence[Key]) -> World:

@@ -22,16 +22,10 @@ from typing import Final, Literal, NamedTuple
 
 from immutables import Map
 
-from ledger.facts.cluster import ClusterRemoved, ClusterUpserted, NodeRemoved, NodeUpserted
-from ledger.facts.disk import DiskRemoved, DiskUpserted, VolumeRemoved, VolumeUpserted
-from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
-from ledger.facts.workload import (
-    PodDeleted,
-    PodObserved,
-    ReplicaSetUpserted,
-    WorkloadRemoved,
-    WorkloadUpserted,
-)
+from ledger.facts.cluster import ClusterUpserted, NodeUpserted
+from ledger.facts.disk import DiskUpserted, VolumeUpserted
+from ledger.facts.quota import QueueUpserted, QuotaUpserted
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
 from ledger.reducers.replacing import replace
 from ledger.units import Microseconds, Subject, Uid
 
@@ -53,17 +47,6 @@ Upsert = (
     | DiskUpserted
     | VolumeUpserted
 )
-Removal = (
-    ClusterRemoved
-    | NodeRemoved
-    | WorkloadRemoved
-    | PodDeleted
-    | QueueRemoved
-    | QuotaRemoved
-    | DiskRemoved
-    | VolumeRemoved
-)
-
 TOMBSTONE_MICROSECONDS: Final = 24 * 60 * 60 * 1_000_000
 """A day: longer than any producer keeps what it could not yet send."""
 

@@ -6,8 +6,9 @@ counts what fits looks at each kind of node once. What a workload was promised o
 division in force or because it is all to be deployed there, and has on no node yet, claims what it
 requests, whichever nodes it will end up on; edits of the request change the claim with it.
 
-A node that cut its cores otherwise while somebody is bound to pieces of them keeps the old ones; with
-the last piece that is given back it has what it told since.
+A node that cut its cores otherwise while somebody is bound to pieces of them keeps the old ones. From
+the event or deadline after the last piece was given back it has what it told since: whoever gives back
+and takes in one event does both in the same pieces.
 
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
 only known by its text, is worked out by ``ledger.decisions.room``. A cluster with more room than
@@ -82,16 +83,25 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
         return world
     after = replace(world, book=book.changed(world.book, changes))
     nodes = sorted({change.node for change in changes})
-    recut = [
+    return _judged(_offered(world, after, nodes), nodes)
+
+
+def recut(world: World, turned: Iterable[Subject]) -> World:
+    """The World in which those of these nodes to which nobody is bound have the cores they told."""
+    told = world.rooms.told
+    if not told:
+        return world
+    nodes = [
         node
-        for node in nodes
-        if node in world.rooms.told and not after.book.get(node, NOTHING_HELD).pieces
+        for node in sorted(turned)
+        if node in told and not world.book.get(node, NOTHING_HELD).pieces
     ]
-    for node in recut:
-        known = restated(after.objects, Key("node", node), world.rooms.told[node])
+    after = world
+    for node in nodes:
+        known = restated(after.objects, Key("node", node), told[node])
         after = with_told(replace(after, objects=known), node, None)
     after = _offered(world, after, nodes)
-    for cluster in sorted({node.partition("/")[0] for node in recut}):
+    for cluster in sorted({node.partition("/")[0] for node in nodes}):
         after = grew_for(after, ("nodes", cluster))
     return _judged(after, nodes)
 

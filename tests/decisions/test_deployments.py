@@ -10,7 +10,7 @@ from ledger.facts.deployment import NodeChange, Waiting
 from ledger.reducers.annotations import readable
 from ledger.reducers.conservation import differences
 from ledger.reducers.instances import there
-from ledger.units import NodeName, Subject
+from ledger.units import NodeName, Replicas, Subject, Uid
 from tests.histories import (
     SECOND,
     History,
@@ -220,10 +220,29 @@ def test_a_node_cut_otherwise_is_cut_so_when_nobody_is_bound_to_it_any_more() ->
     assert not on_nodes(log.world, "shop/db@m1")
 
     log.add(workload_gone("shop/web"))
+    assert not on_nodes(log.world, "shop/db@m1")
+    log.wait(1)
 
     assert log.world.objects.fact("node", Subject("m1/n1")) == cut
     assert on_nodes(log.world, "shop/db@m1") == {"n1": [0]}
     assert differences(log.world) == ()
+
+
+def test_who_gives_the_last_piece_back_and_takes_another_does_both_in_the_same_pieces() -> None:
+    log = History()
+    cut = replace(node_up("m1", "n1", cores={"0": 50, "1": 50}, memory=9), share_base=50)
+    one = each_takes(cpu=1000, bind=True)
+    web = workload_up("shop/web", 2, cluster="m1", deploy=deployed(), request=one)
+    log.add_all(cluster_up("m1"), node_up("m1", "n1", cpu=2000, memory=9), web, cut)
+
+    log.add(replace(web, uid=Uid("another")))
+
+    held = log.world.deployments.of[Subject(WEB)].instances
+    assert [one.cores for one in held] == [(("0", 100),), (("1", 100),)]
+    assert differences(log.world) == ()
+    log.add(replace(web, uid=Uid("another"), replicas=Replicas(0)))
+    log.wait(1)
+    assert log.world.objects.fact("node", Subject("m1/n1")) == cut
 
 
 def test_who_sits_on_a_node_is_known() -> None:

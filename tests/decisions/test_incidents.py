@@ -99,6 +99,8 @@ def test_pieces_that_somebody_is_bound_to_keep_their_base(told: int) -> None:
     assert only(log.add(replace(other, share_base=told + 1))).branch == "share_base_kept"
     assert only(log.add(replace(other, share_base=told))).branch == "share_base_kept"
     log.world = with_holdings(log.world, [Change(NODE, bound, -1)])
+    assert log.world.objects.fact("node", NODE) == kept
+    log.wait(1)
     assert log.world.objects.fact("node", NODE) == replace(other, share_base=told)
 
 

@@ -151,8 +151,8 @@ class _Teller:
             volumes=random.choice([{}, {"d1": 8, "d2": 5}, {"d1": 4, "d2": 4, "d3": 9}]),
             pods=random.choice([None, None, 2, 4, 8]),
         )
-        if random.random() < 0.1 and made.cores:
-            made = replace(made, share_base=50)
+        if random.random() < 0.25:
+            made = replace(made, share_base=random.choice([50, 50, 200, 10]))
         if random.random() < 0.15:
             groups = tuple((core, str(place % 2)) for place, core in enumerate("012"))
             made = replace(
@@ -175,8 +175,9 @@ class _Teller:
                 replace(node, ready=True, schedulable=True),
                 replace(node, memory=Bytes(self.random.choice([2, 6, 12]))),
                 replace(node, uid=Uid(self.random.choice(["one", "two"]))),
+                replace(node, share_base=self.random.choice([50, 100, 100, 200])),
             ],
-            [4, 5, 6, 2, 1],
+            [4, 5, 6, 2, 1, 2],
         )[0]
         return self.nodes[key]
 

@@ -128,7 +128,7 @@ class NaiveBook:
     """Asked in the middle of a turn: how many of a workload's instances were on a node before it.
     Which pods are beyond them is not counted again before something is decided."""
     restating: list[Callable[[], None]] = field(default_factory=list)
-    """Told whenever something was given back: a node may have other pieces then."""
+    """Told before anything happens: a node that gave its last piece back has others from then on."""
     asking: tuple[str, str] | None = None
     """The workload and the cluster that are asked about now: what pods of it hold beyond its
     instances is free to it."""

@@ -364,8 +364,6 @@ class NaiveDeployments:
                     self._mark(subject)
 
     def _look_for_growth(self) -> None:
-        for restate in self.fleet.book.restating:
-            restate()
         ground: dict[str, Any] = {}
         for name, fact in self.fleet.all("cluster").items():
             ground[name] = [replace(fact, revision=None)]

@@ -197,6 +197,8 @@ class NaiveFleet:
         return min(moments, default=None)
 
     def _fire(self, moment: Moment) -> None:
+        for restate in self.book.restating:
+            restate()
         if moment.kind == "grace":
             self.grace_until.pop(moment.subject, None)
         if moment.kind == "node_grace":
@@ -446,6 +448,8 @@ class NaiveFleet:
     # What happens.
 
     def _happen(self, fact: Fact, subject: str, source: str) -> None:
+        for restate in self.book.restating:
+            restate()
         self._apply(fact, subject, source)
         if self.effect == "applied":
             for part in self.parts:

@@ -63,7 +63,7 @@ class NaiveIncidents:
         )
 
     def _restate(self) -> None:
-        """Where nobody is bound any more a node is cut as it told last."""
+        """Where nobody is bound any more a node is cut as it told last, before anything else happens."""
         for subject, (life, fact) in list(self.otherwise.items()):
             being = self.fleet.beings["node", subject]
             if being.fact is None or being.life != life:
@@ -71,13 +71,16 @@ class NaiveIncidents:
             elif not self._is_bound(subject):
                 being.fact = fact
                 del self.otherwise[subject]
+        self._see_cuts()
+
+    def _see_cuts(self) -> None:
         for key, node in self.fleet.all("node").items():
             self.cuts[key] = (self.fleet.life("node", key), node)
 
     def folded(self) -> None:
         """What is over may begin again."""
         self.told &= self._contradictions().keys()
-        self._restate()
+        self._see_cuts()
 
     def settled(self) -> None:
         """Nothing follows."""
