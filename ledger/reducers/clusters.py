@@ -63,12 +63,7 @@ def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: s
 def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str) -> World:
     """A cluster is gone, with its nodes and disks."""
     told = objects.remove(
-        world.objects,
-        Key("cluster", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
+        world.objects, Key("cluster", subject), fact, source=source, now=world.now
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
@@ -133,14 +128,7 @@ def node_reclaiming(world: World, subject: Subject) -> World:
 
 def node_removed(world: World, subject: Subject, fact: NodeRemoved, *, source: str) -> World:
     """A node is gone, with its disks."""
-    told = objects.remove(
-        world.objects,
-        Key("node", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("node", subject), fact, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     return _without_nodes_and_disks(world, told.objects, [subject])

@@ -1,8 +1,9 @@
 """Moments of fleet time at which something runs out: which comes first, and how they are kept.
 
 A deadline is fixed when it is set; only what set it may take it back. They are kept in the order
-in which they fire: by moment, then kind, then subject. There are never many, so a sorted tuple is
-a better queue than a clever one.
+in which they fire: by moment, then kind, then subject. A round has one; clusters and nodes have one
+while they are in their grace, broken replicas while they are waited for. Every event looks at the
+first of them and few set one, so they are a sorted tuple: looking costs nothing, setting a copy.
 """
 
 from bisect import bisect_left, insort

@@ -145,14 +145,7 @@ def queue_upserted(world: World, subject: Subject, fact: QueueUpserted, *, sourc
 
 def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source: str) -> World:
     """A queue is gone: who waits in it waits for it."""
-    told = objects.remove(
-        world.objects,
-        Key("queue", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("queue", subject), fact, source=source, now=world.now)
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world
@@ -182,14 +175,7 @@ def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, sourc
 
 def quota_removed(world: World, subject: Subject, fact: QuotaRemoved, *, source: str) -> World:
     """A quota is gone, with what it said of its namespace's weight."""
-    told = objects.remove(
-        world.objects,
-        Key("quota", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("quota", subject), fact, source=source, now=world.now)
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world

@@ -22,10 +22,16 @@ from typing import Final, Literal, NamedTuple
 
 from immutables import Map
 
-from ledger.facts.cluster import ClusterUpserted, NodeUpserted
-from ledger.facts.disk import DiskUpserted, VolumeUpserted
-from ledger.facts.quota import QueueUpserted, QuotaUpserted
-from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
+from ledger.facts.cluster import ClusterRemoved, ClusterUpserted, NodeRemoved, NodeUpserted
+from ledger.facts.disk import DiskRemoved, DiskUpserted, VolumeRemoved, VolumeUpserted
+from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
+from ledger.facts.workload import (
+    PodDeleted,
+    PodObserved,
+    ReplicaSetUpserted,
+    WorkloadRemoved,
+    WorkloadUpserted,
+)
 from ledger.reducers.replacing import replace
 from ledger.units import Microseconds, Subject, Uid
 
@@ -47,6 +53,17 @@ Upsert = (
     | DiskUpserted
     | VolumeUpserted
 )
+Removal = (
+    ClusterRemoved
+    | NodeRemoved
+    | WorkloadRemoved
+    | PodDeleted
+    | QueueRemoved
+    | QuotaRemoved
+    | DiskRemoved
+    | VolumeRemoved
+)
+
 TOMBSTONE_MICROSECONDS: Final = 24 * 60 * 60 * 1_000_000
 """A day: longer than any producer keeps what it could not yet send."""
 
@@ -161,16 +178,9 @@ def upsert(objects: Objects, key: Key, fact: Upsert, *, source: str, now: Micros
     return Upserted(_put(objects, key, life, came=came), "applied", None, known.fact)
 
 
-def remove(
-    objects: Objects,
-    key: Key,
-    *,
-    uid: Uid | None,
-    source: str,
-    revision: int | None,
-    now: Microseconds,
-) -> Removed:
+def remove(objects: Objects, key: Key, fact: Removal, *, source: str, now: Microseconds) -> Removed:
     """Take an object out; without a uid, whichever life is in force."""
+    uid, revision = fact.uid, fact.revision
     known = objects.known.get(key)
     if known is None:
         return Removed(objects, "no_effect", None)

@@ -68,14 +68,7 @@ def observed(world: World, subject: Subject, fact: PodObserved, *, source: str) 
 
 def deleted(world: World, subject: Subject, fact: PodDeleted, *, source: str) -> World:
     """A pod is gone."""
-    told = objects.remove(
-        world.objects,
-        Key("pod", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("pod", subject), fact, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     return _seen(replace(world, objects=told.objects), world, subject)

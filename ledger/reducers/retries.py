@@ -1,10 +1,11 @@
-"""Who was refused and may be served now: found by what grew, not by asking everybody.
+"""Who was refused and may be served now: all who wait for what grew, and nobody else.
 
 A refused workload that waits for clusters, or for room on their nodes, is listed under the hooks
 of its wish (``ledger.reducers.candidates``). Whatever grows on a cluster - a node that changed, the
 cluster itself, a claim that was given up - marks those listed workloads that the cluster matters
 to. Refusals of every other kind are listed by what they wait for: the nodes of a cluster, the
-disks. What others take marks nobody.
+disks. So a mark says that something grew there, not that it is enough: that is seen by asking. What
+others take marks nobody; another policy marks all whose kind is decided by it.
 
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,

@@ -123,14 +123,7 @@ def disk_upserted(world: World, subject: Subject, fact: DiskUpserted, *, source:
 
 def disk_removed(world: World, subject: Subject, fact: DiskRemoved, *, source: str) -> World:
     """A disk is gone."""
-    told = objects.remove(
-        world.objects,
-        Key("disk", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("disk", subject), fact, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     return disks_gone(replace(world, objects=told.objects), [subject])
@@ -174,14 +167,7 @@ def upserted(world: World, subject: Subject, fact: VolumeUpserted, *, source: st
 
 def removed(world: World, subject: Subject, fact: VolumeRemoved, *, source: str) -> World:
     """A volume is gone."""
-    told = objects.remove(
-        world.objects,
-        Key("volume", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
-    )
+    told = objects.remove(world.objects, Key("volume", subject), fact, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     world = _over(replace(world, objects=told.objects), subject)

@@ -60,12 +60,7 @@ def upserted(world: World, subject: Subject, fact: WorkloadUpserted, *, source: 
 def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: str) -> World:
     """A workload is gone."""
     told = objects.remove(
-        world.objects,
-        Key("workload", subject),
-        uid=fact.uid,
-        source=source,
-        revision=fact.revision,
-        now=world.now,
+        world.objects, Key("workload", subject), fact, source=source, now=world.now
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
