@@ -392,6 +392,16 @@ CREATE TABLE ledger.divisions (
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
 
+CREATE TABLE ledger.ended_proposals (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    state text NOT NULL,
+    resolved_by bigint,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ledger.ended_proposals OWNER TO ledger_owner;
+
 CREATE TABLE ledger.ended_refusals (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -1459,9 +1469,9 @@ COMMENT ON COLUMN ledger_api.disk_placements.disk IS 'The disk.';
 
 COMMENT ON COLUMN ledger_api.disk_placements.size IS 'Bytes of the replica.';
 
-COMMENT ON COLUMN ledger_api.disk_placements.why IS 'missing; or waited, evicting: what was the matter with the replica that it replaces.';
+COMMENT ON COLUMN ledger_api.disk_placements.why IS 'missing; or waited, evicting: what was the matter with the replica that it replaces; or proposal: an approved one moved it.';
 
-COMMENT ON COLUMN ledger_api.disk_placements.rung IS 'The rung of the ladder of anti-affinity on which a disk was found.';
+COMMENT ON COLUMN ledger_api.disk_placements.rung IS 'The rung of the ladder of anti-affinity on which a disk was found; or proposal.';
 
 COMMENT ON COLUMN ledger_api.disk_placements.node_score IS 'Balance of all nodes with the replica on this one, as num/den; null where nothing was scored.';
 
@@ -1998,6 +2008,101 @@ COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so las
 
 COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
 
+CREATE VIEW ledger_api.proposal_moves AS
+ SELECT f.name AS fleet,
+    d.number,
+    m.place AS move,
+    (d.result ->> 'what'::text) AS kind,
+    (m.one ->> 'subject'::text) AS subject,
+    (m.one ->> 'thing'::text) AS thing,
+    (m.one ->> 'from'::text) AS from_place,
+    NULLIF((m.one ->> 'to'::text), ''::text) AS to_place,
+    ((m.one ->> 'bytes'::text))::bigint AS bytes,
+    (m.one ->> 'score'::text) AS score
+   FROM ((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL jsonb_array_elements((d.result -> 'moves'::text)) WITH ORDINALITY m(one, place))
+  WHERE (d.kind = 'proposal'::text);
+
+ALTER VIEW ledger_api.proposal_moves OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.proposal_moves IS 'A move of a proposal a row, in the order in which they are to be made.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.number IS 'The proposal.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.move IS 'Its place in the proposal, from 1.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.kind IS 'What is moved: deployments, disks or repair.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.subject IS 'Whose it is: a volume, or a workload in a cluster.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.thing IS 'What is moved: name of a replica, number of an instance, name of a pod.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.from_place IS 'The disk or node that it leaves, with its cluster.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.to_place IS 'The disk or node that it goes to; null where it is evicted.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.bytes IS 'The bytes that go with it.';
+
+COMMENT ON COLUMN ledger_api.proposal_moves.score IS 'The score once it and those before it are made, as num/den.';
+
+CREATE VIEW ledger_api.proposals AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    (d.result ->> 'what'::text) AS kind,
+    d.subject,
+    (jsonb_array_length((d.result -> 'moves'::text)))::bigint AS moves,
+    ((d.result ->> 'bytes'::text))::numeric AS bytes,
+    (d.reasons ->> 'measure'::text) AS measure,
+    (d.result ->> 'before'::text) AS score_before,
+    (d.result ->> 'after'::text) AS score_after,
+    (d.reasons ->> 'ended'::text) AS no_more,
+        CASE
+            WHEN ((d.result -> 'moves'::text) = '[]'::jsonb) THEN 'empty'::text
+            ELSE COALESCE(e.state, 'open'::text)
+        END AS state,
+    e.resolved_by,
+    e."position" AS ended_position
+   FROM ((ledger.decisions d
+     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     LEFT JOIN ledger.ended_proposals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
+  WHERE (d.kind = 'proposal'::text);
+
+ALTER VIEW ledger_api.proposals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.proposals IS 'A proposal a row: what it would cost, what it is good for, and what became of it. Its number is what an approval names.';
+
+COMMENT ON COLUMN ledger_api.proposals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.proposals.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.proposals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.proposals.kind IS 'What is moved: deployments, disks or repair.';
+
+COMMENT ON COLUMN ledger_api.proposals.subject IS 'What it is about; the name of the fleet is everything.';
+
+COMMENT ON COLUMN ledger_api.proposals.moves IS 'How many moves it has; proposal_moves has them.';
+
+COMMENT ON COLUMN ledger_api.proposals.bytes IS 'How many bytes they move together.';
+
+COMMENT ON COLUMN ledger_api.proposals.measure IS 'What the score is: spread is the mean square deviation over the square of the mean; deficit is how many lack a place on an on-demand node.';
+
+COMMENT ON COLUMN ledger_api.proposals.score_before IS 'The score as things were, as num/den; null where there is nothing to have one.';
+
+COMMENT ON COLUMN ledger_api.proposals.score_after IS 'The score once all moves are made, as num/den.';
+
+COMMENT ON COLUMN ledger_api.proposals.no_more IS 'Why there are no more moves: no_better_move, max_moves, max_bytes or undefined.';
+
+COMMENT ON COLUMN ledger_api.proposals.state IS 'open; executed; refused, when approved; withdrawn, replaced; or empty, if it has no moves.';
+
+COMMENT ON COLUMN ledger_api.proposals.resolved_by IS 'The decision that carried it out first, replaced it, or refused to carry it out; null where it is open or withdrawn.';
+
+COMMENT ON COLUMN ledger_api.proposals.ended_position IS 'Position of the event with which it was over; null while it is open.';
+
 CREATE VIEW ledger_api.quarantine AS
  SELECT q."position",
     q.address,
@@ -2206,6 +2311,9 @@ ALTER TABLE ONLY ledger.disk_placements
 ALTER TABLE ONLY ledger.divisions
     ADD CONSTRAINT divisions_pkey PRIMARY KEY (fleet, number, cluster);
 
+ALTER TABLE ONLY ledger.ended_proposals
+    ADD CONSTRAINT ended_proposals_pkey PRIMARY KEY (fleet, number);
+
 ALTER TABLE ONLY ledger.ended_refusals
     ADD CONSTRAINT ended_refusals_pkey PRIMARY KEY (fleet, number);
 
@@ -2410,6 +2518,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.disk_placements FO
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.divisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_proposals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.event_effects FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -2465,6 +2575,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STAT
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.disk_placements FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.divisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.ended_proposals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.ended_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -2697,6 +2809,12 @@ GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.divisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.ended_proposals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_writer;
@@ -3066,6 +3184,20 @@ GRANT SELECT ON TABLE ledger_api.placements TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.placements TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.placements TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_maintainer;

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
-from ledger.facts.control import PolicyChanged
+from ledger.facts.control import PolicyChanged, ProposalApproved, ProposalKind, ProposalRequested
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
@@ -25,6 +25,7 @@ from ledger.units import (
     Bytes,
     ClusterName,
     CpuMilli,
+    DecisionNumber,
     EventType,
     FleetName,
     Incarnation,
@@ -486,6 +487,20 @@ def reschedule(
 
 def policy(settings: Mapping[str, PolicyValue]) -> PolicyChanged:
     return PolicyChanged(change=tuple(sorted(settings.items())), salt=None)
+
+
+def requested(
+    kind: ProposalKind,
+    subject: str | None = None,
+    *,
+    max_moves: int | None = None,
+    max_bytes: int | None = None,
+) -> ProposalRequested:
+    return ProposalRequested(kind, subject, max_moves, max_bytes)
+
+
+def approved(number: int) -> ProposalApproved:
+    return ProposalApproved(DecisionNumber(number))
 
 
 def subject_of(fact: Fact) -> Subject:

@@ -14,10 +14,11 @@ from ledger.facts.disk_placement import DiskPlacement, InForce
 from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 
 NODES_TOLD: Final = 8
-"""A line is a line: the others stand in the view ``deployments``."""
+"""A line is a line: the others stand in the views ``deployments`` and ``proposal_moves``."""
 
 
 def line(decision: Decision) -> str:
@@ -57,6 +58,12 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas
             )
             return f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {there}"
+        case Proposal():
+            moves = "  ".join(
+                f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or 'evicted')}"
+                for move in outcome.moves[:NODES_TOLD]
+            )
+            return f"[bold]{len(outcome.moves)} moves[/bold] of {outcome.what} {moves}"
         case Allocation():
             places = _places((placed.cluster, placed.node) for placed in outcome.tasks)
             waiting = f", [yellow]{outcome.waiting}[/yellow] wait" if outcome.waiting else ""

@@ -20,6 +20,9 @@ A round of jobs is no question about a subject: it closes (``ledger.reducers.rou
 with many decisions at once. If it evicted, deployments that were refused get one closing pass over what
 its evictions freed and it left.
 
+An approved proposal is carried out before the kinds that it makes decisions of are asked, so that
+others may have at once what it frees; proposals are made last, of what everybody else left behind.
+
 When everything has been decided, whatever still contradicts the book is recorded
 (``ledger.decisions.incident``).
 
@@ -36,6 +39,8 @@ from ledger.decisions import (
     disk_placement,
     division,
     incident,
+    proposal,
+    proposal_execution,
     rounds,
     unknown_queue,
 )
@@ -43,6 +48,7 @@ from ledger.decisions.answer import Answered, GivenUp
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.reducers.evolve import evolve
@@ -74,8 +80,8 @@ class Together:
 
     closes: Callable[[World], bool]
     answer: Callable[[World], Sequence[Answered]]
-    unblocks: Kind
-    """Whose refusals get a closing pass over room that was freed."""
+    unblocks: Kind | None = None
+    """Whose refusals get a closing pass over room that evictions freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,17 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
             case Rule():
                 if not (world.due or world.retries.marked):
                     continue
-                asking = _Asking(rule, event.position, deadline, world, world, [], {}, set())
+                decided = {one.subject for one in made if _kind_of(one) == rule.kind}
+                asking = _Asking(rule, event.position, deadline, world, world, [], {}, decided)
                 asking.all()
                 made += asking.made
                 world = asking.folded()
             case Together():
                 if not rule.closes(world):
                     continue
-                decided = _together(rule, world, event.position, deadline, made)
-                made += decided.decisions
-                world = decided.world
+                together = _together(rule, world, event.position, deadline, made)
+                made += together.decisions
+                world = together.world
     for found in incident.untold(world):
         decision = _decision(world, found, event.position, deadline)
         world = evolve(world, decision)
@@ -267,6 +274,10 @@ def _decision(
 def _previous(world: World, answered: Answered) -> DecisionNumber | None:
     """The decision about the same subject before it; a node has none, whatever shares its name."""
     outcome = answered.outcome
+    if isinstance(outcome, Proposal):
+        return proposal.replaced(world, answered.subject, outcome.what)
+    if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
+        return proposal_execution.closes(outcome)
     if isinstance(outcome, Incident) and outcome.node == answered.subject:
         return None
     return world.latest.get(answered.subject)
@@ -275,9 +286,11 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
 _RULES: Final[tuple[Rule | Together, ...]] = (
     Rule("division", division.answer),
     Rule("capacity_class", capacity_class.answer),
+    Together(proposal_execution.is_due, proposal_execution.answer),
     Rule("deployment", deployment.answer, deployment.give_up),
     Rule("allocation", unknown_queue.answer),
     Together(is_closing, rounds.answer, unblocks="deployment"),
     Rule("disk_placement", disk_placement.answer, disk_placement.give_up),
+    Together(proposal.is_due, proposal.answer),
 )
 """In the order in which they are asked: by what one makes possible for the next."""

@@ -144,7 +144,7 @@ def _in_vain(world: World, volume: Subject, here: Copies) -> bool:
     changed = world.disks.changed
     if any(one.at.host in changed for one in here.replicas):
         return False
-    rules = _rules(world.policy.disk, fact)
+    rules = rules_of(world.policy.disk, fact)
     demands = Demands(disk_selector=fact.disk_selector)
     size = here.size if here.replicas else fact.size
     hosts = [world.disks.hosts[name] for name in sorted(changed) if name in world.disks.hosts]
@@ -217,7 +217,7 @@ class _Turn:
                 Gone(replica_name(volume, one.number), one.at.host, one.at.disk, one.why)
                 for one in here.lost
             ],
-            rules=_rules(world.policy.disk, fact),
+            rules=rules_of(world.policy.disk, fact),
             version=world.policy.algorithms.disk,
         )
 
@@ -544,7 +544,7 @@ class _Turn:
         return () if copies is None else copies.replicas
 
 
-def _rules(policy: DiskPolicy, fact: VolumeUpserted | None) -> Rules:
+def rules_of(policy: DiskPolicy, fact: VolumeUpserted | None) -> Rules:
     """How far a volume's replicas are kept apart, and how it is balanced: its own word first."""
     node_soft, zone_soft, disk_soft = policy.node_soft, policy.zone_soft, policy.disk_soft
     alpha = policy.alpha

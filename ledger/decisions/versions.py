@@ -26,7 +26,7 @@ from ledger.core.capacity.volumes import (
     VolumePlan,
     volume_capacity,
 )
-from ledger.core.disk import scheduling, space
+from ledger.core.disk import rebalance, scheduling, space
 from ledger.core.disk.affinity import Replica
 from ledger.core.division import dynamic, static_weight
 from ledger.core.division.duplicated import duplicate
@@ -178,14 +178,33 @@ class Expansion(Protocol):
         """The first limit that this breaks; None if it breaks none."""
 
 
+class PlansMoves(Protocol):
+    """Which moves make disks more even."""
+
+    def __call__(
+        self,
+        stock: rebalance.Stock,
+        *,
+        max_moves: int,
+        max_bytes: int | None,
+        measure: rebalance.Measure,
+    ) -> rebalance.Plan:
+        """Plan within both bounds."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """One version of how disks are found for replicas, and of how replicas may grow."""
+    """One version of how disks are found for replicas, and of how replicas may grow and move."""
 
     place: Callable[
         [scheduling.Situation, Sequence[Replica], str], scheduling.Placed | scheduling.Unplaced
     ]
     expansion: Expansion
+    plan: PlansMoves
+    first_hindered: Callable[
+        [rebalance.Stock, Sequence[tuple[str, str, rebalance.Address]]], rebalance.Hindered | None
+    ]
 
 
 def disk(version: int) -> DiskRules:
@@ -249,7 +268,14 @@ PLACEMENT: Final = Versions(
 SPOT: Final = Versions("spot", {1: SpotRules(target=target)})
 DISK: Final = Versions(
     "disk",
-    {1: DiskRules(place=scheduling.place, expansion=space.expansion)},
+    {
+        1: DiskRules(
+            place=scheduling.place,
+            expansion=space.expansion,
+            plan=rebalance.plan,
+            first_hindered=rebalance.first_hindered,
+        )
+    },
 )
 
 

@@ -43,6 +43,7 @@ from ledger.reducers.world import World, next_deadline
 from ledger.units import EventType, Position, Subject
 from ledger.views.node_books import put_pages
 from ledger.views.projection import Ended, Released, project
+from ledger.views.proposals import close_proposals
 from ledger.views.refusals import keep_open
 
 EVENTS_PER_TRANSACTION: Final = 500
@@ -241,6 +242,7 @@ class Decider:
         async def show(connection: Connection) -> None:
             await project(connection, self._fleet.number, made, ended, released)
             await keep_open(connection, self._fleet.number, made, ended)
+            await close_proposals(connection, self._fleet.number, made, ended)
             await put_pages(connection, self._fleet.number, node_books(world, turned))
 
         assert self._lease is not None

@@ -22,6 +22,7 @@ from ledger.facts import (
     division,
     eviction,
     incident,
+    proposal,
     refusal,
 )
 from ledger.facts.allocation import Allocation
@@ -32,6 +33,7 @@ from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position, Subject
@@ -56,6 +58,7 @@ Outcome = (
     | Allocation
     | Eviction
     | DiskPlacement
+    | Proposal
     | Incident
     | Refusal
 )
@@ -81,8 +84,9 @@ class Decision:
     inputs: str
     """Digest of everything the rule was given, in hex."""
     previous: DecisionNumber | None
-    """The decision about the same subject before it, of whatever kind but incident. If that is a
-    refusal of what this one serves or refuses anew, this one ends it."""
+    """The decision about the same subject before it, of whatever kind but incident and proposal. If
+    that is a refusal of what this one serves or refuses anew, this one ends it. A proposal names the
+    one whose place it takes, and a refused approval the proposal that it closes."""
     branch: str
     outcome: Outcome
     moved: int
@@ -143,6 +147,8 @@ def result(outcome: Outcome) -> Plain:
             return incident.result(outcome)
         case DiskPlacement():
             return disk_placement.result(outcome)
+        case Proposal():
+            return proposal.result(outcome)
         case Allocation():
             return allocation.result(outcome)
         case Eviction():
@@ -164,6 +170,8 @@ def reasons(outcome: Outcome) -> Plain:
             return incident.reasons(outcome)
         case DiskPlacement():
             return disk_placement.reasons(outcome)
+        case Proposal():
+            return proposal.reasons(outcome)
         case Allocation():
             return allocation.reasons(outcome)
         case Eviction():
@@ -212,6 +220,8 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
             return incident.read(answer, why)
         case "disk_placement":
             return disk_placement.read(answer, why)
+        case "proposal":
+            return proposal.read(answer, why)
         case "allocation":
             return allocation.read(answer, why)
         case "eviction":

@@ -12,13 +12,21 @@ from typing import Any, Literal, NamedTuple
 
 from ledger.facts.canonical import Plain
 from ledger.facts.cluster import Labels
-from ledger.facts.reason import Cause, Losers, losers_plain, losers_read, pairs
+from ledger.facts.reason import (
+    Cause,
+    Losers,
+    carried_out,
+    losers_plain,
+    losers_read,
+    pairs,
+)
 from ledger.facts.workload import Request
-from ledger.units import Bytes, ClusterName, CpuMilli, NodeName, Uid
+from ledger.units import Bytes, ClusterName, CpuMilli, DecisionNumber, NodeName, Uid
 
-Why = Literal["lost", "reclaiming", "no_room", "selector", "fresh"]
+Why = Literal["lost", "reclaiming", "no_room", "selector", "fresh", "proposal"]
 """Why an instance had to move: its node was lost or is about to be taken away; its new request does
-not fit where it was; the node does not match the new selector; somebody wanted all of them anew."""
+not fit where it was; the node does not match the new selector; somebody wanted all of them anew; an approved
+proposal moved it."""
 
 Part = Literal["fresh", "edit", "lost", "reclaiming", "growth"]
 """The parts of a turn, in their order."""
@@ -121,6 +129,8 @@ class Deployment:
     losers: Losers
     """Nodes that got nothing of what was placed last, and why."""
     because: tuple[Cause, ...]
+    proposal: DecisionNumber | None = None
+    """The approved proposal that it carries out."""
 
     kind: Literal["deployment"] = "deployment"
 
@@ -165,6 +175,7 @@ def reasons(deployment: Deployment) -> Plain:
         "given_up": deployment.given_up,
         "asked": [one._asdict() for one in deployment.asked],
         "losers": losers_plain(deployment.losers),
+        **carried_out(deployment.proposal),
     }
 
 
@@ -207,6 +218,7 @@ def read(answer: dict[str, Any], why: dict[str, Any]) -> Deployment:
         asked=tuple(Asked(**one) for one in why["asked"]),
         losers=losers_read(why["losers"]),
         because=tuple(why["because"]),
+        proposal=why.get("proposal"),
     )
 
 

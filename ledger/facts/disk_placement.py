@@ -13,16 +13,17 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from ledger.facts.canonical import Plain
-from ledger.facts.reason import Cause, Losers, losers_plain, losers_read
-from ledger.units import Bytes, ClusterName, NodeName, Uid
+from ledger.facts.reason import Cause, Losers, carried_out, losers_plain, losers_read
+from ledger.units import Bytes, ClusterName, DecisionNumber, NodeName, Uid
 
-WhyReleased = Literal["lost", "failed", "surplus", "evicting", "waited", "gone"]
+WhyReleased = Literal["lost", "failed", "surplus", "evicting", "waited", "gone", "proposal"]
 """Its disk is gone; it broke and will not come back; fewer are wanted; its disk is to be emptied and
-its replacement is there; it was waited for in vain and its replacement is there; its volume is gone."""
+its replacement is there; it was waited for in vain and its replacement is there; its volume is gone; an approved
+proposal moved it."""
 
-WhyPlaced = Literal["missing", "waited", "evicting"]
+WhyPlaced = Literal["missing", "waited", "evicting", "proposal"]
 """There were too few; or it replaces one that was waited for in vain, or one whose disk is to be
-emptied."""
+emptied, or one that an approved proposal moves."""
 
 
 class InForce(NamedTuple):
@@ -107,6 +108,8 @@ class DiskPlacement:
     alpha: Fraction
     scope: str
     because: tuple[Cause, ...]
+    proposal: DecisionNumber | None = None
+    """The approved proposal that it carries out."""
 
     kind: Literal["disk_placement"] = "disk_placement"
 
@@ -133,6 +136,7 @@ def reasons(placement: DiskPlacement) -> Plain:
         "steps": [_step_plain(step) for step in placement.steps],
         "alpha": [alpha.numerator, alpha.denominator],
         "scope": placement.scope,
+        **carried_out(placement.proposal),
     }
 
 
@@ -151,6 +155,7 @@ def read(answer: dict[str, Any], why: dict[str, Any]) -> DiskPlacement:
         alpha=Fraction(*why["alpha"]),
         scope=why["scope"],
         because=tuple(why["because"]),
+        proposal=why.get("proposal"),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ledger.facts.canonical import Plain
-from ledger.units import Microseconds, Subject
+from ledger.units import DecisionNumber, Microseconds, Subject
 
 LOSERS_NAMED: Final = 16
 """How many losers a record names; the rest is counted by reason and can be recomputed."""
@@ -47,12 +47,16 @@ Cause = Literal[
     "policy",
     "room",
     "target",
+    "requested",
+    "deficit",
+    "approved",
 ]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
 decided again (``fresh``: from nothing); its share of a division changed, some of what it has was lost
 or is about to be, broke, was waited for in vain or has to leave, it is gone; its queue is not there, or a
 round of jobs closed; or it had been refused, and since then the policy changed, there is more room, or
-the part of it that belongs on on-demand nodes is another."""
+the part of it that belongs on on-demand nodes is another. A proposal was requested, or too few are on
+on-demand nodes; and what was proposed was approved."""
 
 RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})
 """The causes for which a refused subject is asked again without being touched itself."""
@@ -97,6 +101,11 @@ def losers_plain(losers: Losers) -> Plain:
 def losers_read(plain: dict[str, Any]) -> Losers:
     """What ``losers_plain`` spelled."""
     return Losers(tuple(sorted(plain["counts"].items())), pairs(plain["named"]))
+
+
+def carried_out(proposal: DecisionNumber | None) -> dict[str, Plain]:
+    """Which approved proposal a decision carries out, as records spell it: most carry out none."""
+    return {} if proposal is None else {"proposal": proposal}
 
 
 def pairs(plain: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:

@@ -26,7 +26,7 @@ from immutables import Map
 from ledger.facts.deployment import Waiting
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import deadlines, jobs, retries
+from ledger.reducers import deadlines, jobs, proposals, retries
 from ledger.reducers.annotations import readable
 from ledger.reducers.book import Change
 from ledger.reducers.candidates import wish
@@ -161,6 +161,7 @@ def life_over(world: World, workload: Subject) -> World:
         before = world.deployments.of.get(subject)
         if before is None:
             continue
+        world = proposals.all_released(world, subject)
         world = _put(world, subject, before._replace(share=0, waiting=(), ordered=False, over=True))
         if before.instances:
             world = _ask(world, Question("deployment", subject), frozenset({"gone"}))
@@ -169,7 +170,7 @@ def life_over(world: World, workload: Subject) -> World:
 
 def nodes_lost(world: World, nodes: Sequence[Subject]) -> World:
     """Whatever is on these nodes is lost."""
-    world = jobs.nodes_lost(world, nodes)
+    world = proposals.targets_gone(jobs.nodes_lost(world, nodes), nodes)
     for node in nodes:
         seated = world.deployments.on.get(node)
         for subject in sorted(seated or ()):
@@ -245,6 +246,7 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
     """Instances are lost: their room is free, and their numbers wait."""
     before = world.deployments.of[subject]
     gone = [one for one in before.instances if one.number in numbers]
+    world = proposals.released(world, subject, [str(one.number) for one in gone])
     waiting = before.waiting
     if before.share and not before.over:
         more = [Waiting(one.number, one.node) for one in gone]

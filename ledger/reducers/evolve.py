@@ -64,6 +64,7 @@ from ledger.reducers import (
     outcomes,
     pods,
     policies,
+    proposals,
     retries,
     rooms,
     rounds,
@@ -94,7 +95,7 @@ def lapse(world: World) -> World:
     deadline = world.deadlines[0]
     turned = world.turned
     world = replace(
-        rounds.begun(volumes.begun(retries.begun(world)), within=False),
+        rounds.begun(proposals.begun(volumes.begun(retries.begun(world))), within=False),
         now=deadline.at,
         due=NOTHING_DUE,
         ended=(),
@@ -138,7 +139,10 @@ def _happened(world: World, event: Event) -> World:
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     turned = world.turned
     world = replace(
-        rounds.begun(_remembering(volumes.begun(retries.begun(world)), forgotten), within=True),
+        rounds.begun(
+            _remembering(proposals.begun(volumes.begun(retries.begun(world))), forgotten),
+            within=True,
+        ),
         position=Position(event.position + 1),
         now=event.recorded_at,
         objects=remembered,
@@ -203,14 +207,14 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             return volumes.replica_recovered(world, fact)
         case PolicyChanged():
             return policies.changed(world, fact)
+        case ProposalRequested():
+            return proposals.requested(world, fact)
         case ProposalApproved():
-            # No kind of decision makes proposals yet, so it approves none.
-            return replace(world, last_effect="no_effect")
+            return proposals.approved(world, fact)
         case MessageReleased():
             return _said(world, fact.source, fact.subject, fact.fact)
         case (
-            ProposalRequested()
-            | TimePassed()
+            TimePassed()
             | AdmissionRequested()
             | AdmissionBypassed()
             | PodsListed()

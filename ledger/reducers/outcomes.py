@@ -14,12 +14,14 @@ from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.reducers import (
     deployments,
     incidents,
     jobs,
     pods,
+    proposals,
     retries,
     rounds,
     volumes,
@@ -49,6 +51,10 @@ def decided(world: World, decision: Decision) -> World:
     if isinstance(outcome, Incident):
         told = incidents.recorded(world.incidents, decision.subject, outcome)
         return replace(world, incidents=told)
+    if isinstance(outcome, Proposal):
+        return proposals.proposed(world, decision, outcome)
+    if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
+        return proposals.closed(world, decision.previous)
     world = replace(world, latest=world.latest.set(decision.subject, decision.number))
     world = retries.counted(world, decision)
     return rounds.settled(_outcome(world, decision, outcome))
@@ -63,6 +69,7 @@ def _outcome(world: World, decision: Decision, outcome: PlacedOrRefused) -> Worl
         case Deployment() as deployment:
             return _deployed(world, decision, deployment)
         case DiskPlacement() as placement:
+            world = proposals.decided(world, decision.subject, carried_out=placement.proposal)
             return volumes.decided(world, decision.subject, placement)
         case Allocation() as allocation:
             nodes = Counter(node_of(one.cluster, one.node) for one in allocation.tasks)
@@ -104,6 +111,7 @@ def _classed(world: World, subject: Subject, decided: CapacityClass) -> World:
 
 
 def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
+    world = proposals.decided(world, decision.subject, carried_out=decided.proposal)
     before = world.deployments.of[decision.subject]
     after = Deployed(
         workload=before.workload,

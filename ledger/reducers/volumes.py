@@ -29,7 +29,7 @@ from ledger.facts.disk import (
 )
 from ledger.facts.disk_placement import DiskPlacement, WhyReleased
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, objects, retries
+from ledger.reducers import deadlines, objects, proposals, retries
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.replicas import (
@@ -45,6 +45,7 @@ from ledger.reducers.replicas import (
     gave_back,
     host_name,
     numbered,
+    replica_name,
     seen,
     volumes_on,
     with_copies,
@@ -116,7 +117,7 @@ def disk_upserted(world: World, subject: Subject, fact: DiskUpserted, *, source:
     world = replace(world, objects=told.objects)
     at = Address(host_name(fact.cluster, fact.node), fact.disk)
     if told.replaced is not None:
-        world = _lose(world, [at])
+        world = proposals.targets_gone(_lose(world, [at]), _names([at]))
     service = _service(world, Subject(f"{fact.cluster}/{fact.node}"))
     return _put(world, with_disk(world.disks, fact, service=service), at.host)
 
@@ -134,7 +135,7 @@ def disks_gone(world: World, disks: Sequence[Subject]) -> World:
     if not disks:
         return world
     gone = [_address(disk) for disk in disks]
-    world = _lose(world, gone)
+    world = proposals.targets_gone(_lose(world, gone), _names(gone))
     left = world.disks
     for at in gone:
         left = without_disk(left, at)
@@ -287,6 +288,11 @@ def _address(disk: Subject) -> Address:
     return Address(NodeName(host), name)
 
 
+def _names(disks: Iterable[Address]) -> list[str]:
+    """As people call them."""
+    return [f"{at.host}/{at.disk}" for at in disks]
+
+
 def _put(world: World, after: Disks, name: NodeName) -> World:
     """The World with a host as it is in ``after``: who has to leave it, and who waits for it."""
     before = world.disks
@@ -359,7 +365,7 @@ def _moot(world: World, volume: Subject) -> World:
 
 def _over(world: World, volume: Subject) -> World:
     """The life that was in force is over: what it holds waits for the decision that gives it up."""
-    world = _moot(world, volume)
+    world = proposals.all_released(_moot(world, volume), volume)
     copies = world.disks.volumes.get(volume)
     if copies is None:
         return world
@@ -387,6 +393,8 @@ def _release(
 ) -> World:
     lost = tuple(Lost(one.number, one.at, why) for one in gone)
     left = tuple(one for one in copies.replicas if one not in gone)
+    names = [replica_name(volume, one.number) for one in gone]
+    world = proposals.released(world, volume, names)
     return _with(world, volume, copies._replace(replicas=left, lost=copies.lost + lost))
 
 

@@ -27,6 +27,7 @@ from ledger.reducers.deadlines import Deadlines
 from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
+from ledger.reducers.open_proposals import NO_PROPOSALS, Proposals
 from ledger.reducers.replicas import NO_DISKS, Disks
 from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.reducers.tasks import NO_JOBS, Jobs
@@ -185,7 +186,10 @@ class Released(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A decision that an event by itself put out of force: a placement given up, a refusal moot."""
+    """A decision that an event by itself put out of force: a placement given up, a refusal moot.
+
+    And a proposal that an event, or a decision because of it, withdrew.
+    """
 
     kind: Kind
     subject: Subject
@@ -216,12 +220,13 @@ class World:
     pods: Pods
     incidents: Incidents
     disks: Disks
+    proposals: Proposals
     refusals: Map[Question, OpenRefusal]
     """The open ones, by what was wanted."""
     retries: Retries
     latest: Map[Subject, DecisionNumber]
-    """The newest decision about a subject, of whatever kind but incident, for as long as it is
-    known. An incident answers nobody, and may be about a node."""
+    """The newest decision about a subject, of whatever kind but incident and proposal, for as long
+    as it is known. Those two answer nobody who waits, and may be about a node or the fleet."""
     deadlines: Deadlines
     waiting: Due
     """What would have been asked but for ``hold``."""
@@ -268,6 +273,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         pods=NO_PODS,
         incidents=NO_INCIDENTS,
         disks=NO_DISKS,
+        proposals=NO_PROPOSALS,
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0, turns=Map()),
         latest=Map(),

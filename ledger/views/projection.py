@@ -113,7 +113,9 @@ async def _put_in_force(
     """Read the subjects touched, apply their changes in order, write them back."""
     # By number; what ended a decision comes after it and before the next one of its subject.
     changes: list[tuple[int, int, str, str, Decision | Released | None]] = [
-        (number, 2, kind, subject, None) for kind, subject, number, _ in ended if kind != "refusal"
+        (number, 2, kind, subject, None)
+        for kind, subject, number, _ in ended
+        if kind not in {"refusal", "proposal"}
     ]
     changes += [(one[2], 1, one[0], one[1], one) for one in released]
     changes += [

@@ -15,6 +15,7 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.views.projection import Ended
 
@@ -68,7 +69,9 @@ def _about(decision: Decision) -> Question | None:
     match decision.outcome:
         case Refusal(waits_for=waits_for, wanted=wanted):
             return None if waits_for == WAITS_FOR_NOTHING else (wanted, decision.subject)
-        case Deployment(complete=False) | DiskPlacement(complete=False) | Eviction() | Incident():
+        case Deployment(complete=False) | DiskPlacement(complete=False):
+            return None
+        case Eviction() | Incident() | Proposal():
             return None
         case Allocation(waiting=waiting) if waiting:
             return None

@@ -40,6 +40,8 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     gone disk m1/n1/d1, gone volume pv     one is gone
     failed pv-r1 reusable                  a replica broke, and may come back
     recovered pv-r1                        and did
+    propose disks pv moves=2 bytes=20      what would make them more even? without a subject: of all
+    approve 3                              what decision 3 proposed is to be done
     wait 5s                                nothing happens for a while
 
 An event that did nothing says why; a decision says its number, what was decided about whom by
@@ -50,7 +52,7 @@ with its place and the share by which it was its turn, and how namespaces stand 
 that an event itself ended are said to be released.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast, get_args
@@ -58,6 +60,7 @@ from typing import Final, cast, get_args
 from ledger.decisions.step import Step
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.control import ProposalKind
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk import DiskType
@@ -69,6 +72,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
 from ledger.facts.policy import PolicyValue
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import (
     DeploySpec,
@@ -82,6 +86,7 @@ from ledger.units import NodeName
 from tests.histories import (
     SECOND,
     History,
+    approved,
     cluster_gone,
     cluster_up,
     deployed,
@@ -104,6 +109,7 @@ from tests.histories import (
     replica_failed,
     replica_recovered,
     replicaset_up,
+    requested,
     reschedule,
     volume_gone,
     volume_up,
@@ -221,6 +227,17 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" by {made.branch}, moved {made.moved}: {due}{after}"
             )
             yield from _disk_placement(placement)
+        case Proposal() as proposal:
+            yield (
+                f"#{made.number} {made.subject} could move {len(proposal.moves)} of {proposal.what},"
+                f" {proposal.size} bytes, {proposal.measure} {_score(proposal.before)} ->"
+                f" {_score(proposal.after)}, then {proposal.ended}: {due}{after}"
+            )
+            for move in proposal.moves:
+                yield (
+                    f"  {move.thing} of {move.subject} {move.out} -> {move.into or 'evicted'},"
+                    f" {move.size} bytes: {move.score}"
+                )
         case Allocation() as allocation:
             waiting = f", {allocation.waiting} wait" if allocation.waiting else ""
             full = ", the round is full" if allocation.full else ""
@@ -296,6 +313,10 @@ def _shares(told: RoundTold) -> Iterator[str]:
 
 def _signed(added: int, removed: int) -> str:
     return (f" +{added}" if added else "") + (f" -{removed}" if removed else "")
+
+
+def _score(score: Fraction | None) -> str:
+    return "undefined" if score is None else str(score)
 
 
 def _or_none(target: int | None) -> str:
@@ -544,6 +565,17 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return gone(key, uid=uid, revision=revision)
         case "reschedule", [key, *more]:
             return reschedule(key, fresh=more == ["fresh"])
+        case "propose", [kind, *more]:
+            assert kind in get_args(ProposalKind)
+            told = _settings(word for word in more if "=" in word)
+            return requested(
+                cast("ProposalKind", kind),
+                next((word for word in more if "=" not in word), None),
+                max_moves=_whole(told.pop("moves", None)),
+                max_bytes=_whole(told.pop("bytes", None)),
+            )
+        case "approve", [number]:
+            return approved(int(number))
         case "policy", more:
             return policy({path: _value(value) for path, value in _settings(more).items()})
         case _:
@@ -580,7 +612,7 @@ def _three(key: str) -> tuple[str, str, str]:
     return "".join(cluster), node, disk
 
 
-def _settings(words: list[str]) -> dict[str, str]:
+def _settings(words: Iterable[str]) -> dict[str, str]:
     return dict(_pair(word, "=") for word in words)
 
 

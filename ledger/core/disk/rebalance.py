@@ -20,6 +20,9 @@ the lowest score by either measure, so only one target per distinct total is sco
 long as a replica costs every target the same; with ``net`` accounting it does not, and each target
 is scored. No move promises more than there is.
 
+A plan that is carried out later is looked at again, move by move, by the same rules but for the
+score (``first_hindered``): what it was good for was judged when it was made.
+
 Nothing here is carried out. Who approves a plan is left to ``ledger.decisions``.
 """
 
@@ -129,11 +132,43 @@ def plan(
             return Plan(measure, before, score, tuple(moves), ended)
         best = min(affordable, key=floor.turn)
         assert best.score < score, "every move lowers the score"
-        floor.carry_out(best)
+        floor.carry_out(best.volume, best.replica, best.target)
         moves.append(best)
         score = best.score
         left = None if left is None else left - best.size
     return Plan(measure, before, None, (), "undefined")
+
+
+Hindrance = Literal["not_movable", "target_unavailable", "unsuitable", "no_room", "anti_affinity"]
+"""What is in the way of a move: the replica is not there, broken, or has to leave anyway; nothing is
+written to the disk; the volume does not want it; it has too little left; another replica is too near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindered:
+    """The first of several moves that cannot be made once those before it are."""
+
+    place: int
+    """Which, counted from 0."""
+    why: Hindrance
+
+
+def first_hindered(
+    stock: Stock, moves: Sequence[tuple[VolumeName, ReplicaName, Address]]
+) -> Hindered | None:
+    """Make these moves one after another; None if all of them can be made."""
+    floor = _Floor.of(stock)
+    for place, (volume, replica, target) in enumerate(moves):
+        source = floor.where.get(volume, {}).get(replica)
+        if (volume, replica) not in floor.movable or source not in floor.disks:
+            return Hindered(place, "not_movable")
+        why = floor.hindrance(volume, replica, target)
+        if why is None and floor.after(volume, source, target)[1].usable < 0:
+            why = "no_room"
+        if why is not None:
+            return Hindered(place, why)
+        floor.carry_out(volume, replica, target)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +212,14 @@ class _Floor:
             movable=movable,
         )
 
-    def may_go(self, volume: VolumeName, replica: ReplicaName, target: Address) -> bool:
+    def hindrance(
+        self, volume: VolumeName, replica: ReplicaName, target: Address
+    ) -> Hindrance | None:
         """Whether the disk suits the volume, takes the replica, and keeps it apart from others."""
+        if target not in self.disks:
+            return "target_unavailable"
+        if target not in self.allowed[volume]:
+            return "unsuitable"
         moved = self.stock.volumes[volume]
         short = fits(
             self.disks[target],
@@ -186,29 +227,29 @@ class _Floor:
             size=moved.size,
             actual=moved.actual_size,
         )
-        if target not in self.allowed[volume] or short is not None:
-            return False
+        if short is not None:
+            return "no_room"
         node = self.where[volume][replica][0]
         others = [other for name, other in self.where[volume].items() if name != replica]
         nodes = [other[0] for other in others]
         zone = self.zone_of[target[0]]
-        return (
+        apart = (
             target not in others
             and (target[0] == node or target[0] not in nodes)
             and (zone == self.zone_of.get(node) or zone not in map(self.zone_of.get, nodes))
         )
+        return None if apart else "anti_affinity"
 
     def turn(self, move: Move) -> tuple[Fraction, int, VolumeName, ReplicaName, int, Address]:
         """What the best move has the least of."""
         room = self.disks[move.target].room
         return move.score, move.size, move.volume, move.replica, -room, move.target
 
-    def carry_out(self, move: Move) -> None:
-        source, target = self.after(move.volume, move.source, move.target)
-        self.disks[move.source] = source
-        self.disks[move.target] = target
-        self.where[move.volume][move.replica] = move.target
-        self.movable.discard((move.volume, move.replica))
+    def carry_out(self, volume: VolumeName, replica: ReplicaName, target: Address) -> None:
+        source = self.where[volume][replica]
+        self.disks[source], self.disks[target] = self.after(volume, source, target)
+        self.where[volume][replica] = target
+        self.movable.discard((volume, replica))
 
     def after(self, volume: VolumeName, source: Address, target: Address) -> tuple[Disk, Disk]:
         """Both disks once a replica of the volume has gone from one to the other."""
@@ -268,7 +309,11 @@ def _better(floor: _Floor, evenness: "_Evenness", score: Fraction) -> Iterator[M
             continue
         for targets in alike.values():
             target = next(
-                (one for one in targets if one != source and floor.may_go(volume, replica, one)),
+                (
+                    one
+                    for one in targets
+                    if one != source and floor.hindrance(volume, replica, one) is None
+                ),
                 None,
             )
             if target is None:

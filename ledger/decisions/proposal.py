@@ -1,0 +1,121 @@
+"""What is proposed: from what somebody asked for to moves, and never further.
+
+A request is answered by one proposal, by the rules of the kind that it is about
+(``ledger.decisions.proposed_disks``). If the same moves about the same are open already, nothing is
+recorded; if they are others, the new proposal takes the place of the open one. A proposal without
+moves says that there is nothing to be moved, and what was open is over with it. A subject that nobody
+knows of is refused; that waits for nothing, for whoever asked can ask again.
+
+So that one event never makes much due, a request that does not say how many moves it wants gets no
+more than ``MOVES``.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ledger.decisions import proposed_disks
+from ledger.decisions.answer import REFUSED, Answered
+from ledger.decisions.planned import Limits, Planned, system
+from ledger.facts.canonical import digest
+from ledger.facts.proposal import Proposal, Proposed, What
+from ledger.facts.reason import Cause
+from ledger.facts.refusal import Refusal
+from ledger.reducers.open_proposals import Matter
+from ledger.reducers.retries import WAITS_FOR_NOTHING
+from ledger.reducers.world import World
+from ledger.units import DecisionNumber, Subject
+
+MOVES: Final = 100
+"""The most moves of a proposal where the request names no number."""
+
+PROPOSED: Final = "proposed"
+NOTHING_TO_MOVE: Final = "nothing_to_move"
+"""The branches."""
+
+UNKNOWN_SUBJECT: Final = "unknown_subject"
+
+
+def is_due(world: World) -> bool:
+    """Whether somebody is to be answered."""
+    return bool(world.proposals.requested)
+
+
+def answer(world: World) -> Sequence[Answered]:
+    """Answer everybody who asked, in the order of what they asked about."""
+    return list(_answers(world))
+
+
+def replaced(world: World, subject: Subject, what: What) -> DecisionNumber | None:
+    """Whose place a proposal takes, if one about the same is open."""
+    open_ = world.proposals.open.get(Matter(what, subject))
+    return None if open_ is None else open_.number
+
+
+def _answers(world: World) -> Iterator[Answered]:
+    requested = world.proposals.requested
+    for matter in sorted(requested):
+        most = requested[matter]
+        limits = Limits(MOVES if most.moves is None else most.moves, most.size)
+        found = _planned(world, matter, limits)
+        if found is None:
+            yield _unknown(world, matter)
+            continue
+        open_ = world.proposals.open.get(matter)
+        if open_ is None or _what_moves(open_.moves) != _what_moves(found.moves):
+            yield _told(world, matter, found, limits, because=("requested",))
+
+
+def _planned(world: World, matter: Matter, limits: Limits) -> Planned | None:
+    match matter.what:
+        case "disks":
+            return proposed_disks.plan(world, matter.subject, limits)
+        case _:
+            return None
+
+
+def _told(
+    world: World, matter: Matter, found: Planned, limits: Limits, because: tuple[Cause, ...]
+) -> Answered:
+    by = system(world, matter.what)
+    return Answered(
+        subject=matter.subject,
+        algorithm=by.name,
+        version=by.version,
+        inputs=digest(found.inputs).hex(),
+        branch=PROPOSED if found.moves else NOTHING_TO_MOVE,
+        outcome=Proposal(
+            what=matter.what,
+            measure=found.measure,
+            before=found.before,
+            after=found.after,
+            moves=found.moves,
+            max_moves=limits.moves,
+            max_bytes=limits.size,
+            ended=found.ended,
+            because=because,
+        ),
+        moved=0,
+    )
+
+
+def _unknown(world: World, matter: Matter) -> Answered:
+    by = system(world, matter.what)
+    return Answered(
+        subject=matter.subject,
+        algorithm=by.name,
+        version=by.version,
+        inputs=digest({"what": matter.what, "subject": matter.subject}).hex(),
+        branch=REFUSED,
+        outcome=Refusal(
+            wanted="proposal",
+            reason=UNKNOWN_SUBJECT,
+            waits_for=WAITS_FOR_NOTHING,
+            because=("requested",),
+        ),
+        moved=0,
+    )
+
+
+def _what_moves(moves: Sequence[Proposed]) -> list[tuple[str, ...]]:
+    """What makes moves the same: not what they are good for."""
+    return [(move.subject, move.thing, move.out, move.into) for move in moves]

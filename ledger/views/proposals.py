@@ -1,0 +1,55 @@
+"""What became of proposals, written down once in the transaction that records the decisions.
+
+What a proposal says is read from its decision. One is over when a decision carries it out, refuses to
+or proposes something else about the same, or when an event or another decision withdraws it. What is
+neither is open.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import asyncpg
+
+from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.proposal import Proposal
+from ledger.facts.refusal import Refusal
+from ledger.views.projection import Ended
+
+
+async def close_proposals(
+    connection: asyncpg.Connection,
+    fleet: int,
+    decisions: Sequence[Decision],
+    ended: Sequence[Ended],
+) -> None:
+    """Write down which proposals are over because of these decisions and events."""
+    over: dict[int, tuple[str, int | None, int]] = {
+        number: ("withdrawn", None, position)
+        for kind, _, number, position in ended
+        if kind == "proposal"
+    }
+    for decision in decisions:
+        # Several decisions may carry one out; they share its event, and the first of them is told.
+        for number, state in _closed(decision):
+            over.setdefault(number, (state, decision.number, decision.position))
+    if over:
+        await connection.copy_records_to_table(
+            "ended_proposals",
+            schema_name="ledger",
+            columns=("fleet", "number", "state", "resolved_by", "position"),
+            records=[(fleet, number, *over[number]) for number in sorted(over)],
+        )
+
+
+def _closed(decision: Decision) -> Iterator[tuple[int, str]]:
+    """Which proposal a decision ends, and how."""
+    match decision.outcome:
+        case Deployment(proposal=number) | DiskPlacement(proposal=number) if number is not None:
+            yield number, "executed"
+        case Proposal() if decision.previous is not None:
+            yield decision.previous, "replaced"
+        case Refusal(wanted="proposal") if decision.previous is not None:
+            yield decision.previous, "refused"
+        case _:
+            pass
