@@ -1347,7 +1347,8 @@ CREATE VIEW ledger_api.decisions AS
     d.result,
     d.reasons,
     encode(d.digest, 'hex'::text) AS digest,
-    ((((f.name || '/'::text) || d.incarnation) || '/'::text) || d.number) AS decision
+    ((((f.name || '/'::text) || d.incarnation) || '/'::text) || d.number) AS decision,
+    d.record
    FROM (ledger.decisions d
      JOIN ledger.fleets f ON ((f.number = d.fleet)));
 
@@ -1382,6 +1383,8 @@ COMMENT ON COLUMN ledger_api.decisions.reasons IS 'The numbers that let a reader
 COMMENT ON COLUMN ledger_api.decisions.digest IS 'Leaf hash in the decision tree, in hex.';
 
 COMMENT ON COLUMN ledger_api.decisions.decision IS 'Its name outside this database: fleet/incarnation/number.';
+
+COMMENT ON COLUMN ledger_api.decisions.record IS 'The record whole, as the bytes that the digest is taken over: also the lot, the policy and the digest of what went in.';
 
 CREATE VIEW ledger_api.deployments AS
  SELECT f.name AS fleet,
@@ -2462,6 +2465,14 @@ CREATE INDEX divisions_by_cluster ON ledger.divisions USING btree (fleet, cluste
 
 CREATE INDEX divisions_by_workload ON ledger.divisions USING btree (fleet, namespace, workload, number);
 
+CREATE INDEX events_by_subject ON ONLY ledger.events USING btree (fleet, subject, "position");
+
+CREATE INDEX events_000000_fleet_subject_position_idx ON ledger.events_000000 USING btree (fleet, subject, "position");
+
+CREATE INDEX events_000001_fleet_subject_position_idx ON ledger.events_000001 USING btree (fleet, subject, "position");
+
+CREATE INDEX events_default_fleet_subject_position_idx ON ledger.events_default USING btree (fleet, subject, "position");
+
 CREATE INDEX partition_halts_newest ON ledger.partition_halts USING btree (topic, partition, number DESC);
 
 CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, topic, number DESC);
@@ -2490,9 +2501,15 @@ ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_6_
 
 ALTER INDEX ledger.event_identity_pkey ATTACH PARTITION ledger.event_identity_7_pkey;
 
+ALTER INDEX ledger.events_by_subject ATTACH PARTITION ledger.events_000000_fleet_subject_position_idx;
+
 ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_000000_pkey;
 
+ALTER INDEX ledger.events_by_subject ATTACH PARTITION ledger.events_000001_fleet_subject_position_idx;
+
 ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_000001_pkey;
+
+ALTER INDEX ledger.events_by_subject ATTACH PARTITION ledger.events_default_fleet_subject_position_idx;
 
 ALTER INDEX ledger.events_pkey ATTACH PARTITION ledger.events_default_pkey;
 

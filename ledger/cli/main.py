@@ -5,15 +5,20 @@ import sys
 
 def main() -> None:
     """The console entry point."""
-    if sys.argv[1:2] == ["solve"]:
-        # Programs ask a question and go; loading all the other commands would take them longest.
-        from ledger.cli.solve.main import app
+    # Who asks a question and goes would wait longest for all the other commands to be loaded.
+    match sys.argv[1:2]:
+        case ["solve"]:
+            from ledger.cli.solve.main import app
 
-        app(sys.argv[2:], prog_name="ledger solve")
-    else:
-        from ledger.cli.commands import app
+            app(sys.argv[2:], prog_name="ledger solve")
+        case ["explain"]:
+            from ledger.cli.explain.main import app
 
-        app()
+            app(sys.argv[2:], prog_name="ledger explain")
+        case _:
+            from ledger.cli.commands import app
+
+            app()
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def _rule_told(request: Request, placed: Placement) -> list[str]:
     return told
 
 
-_BECAUSE: Final[Mapping[Reason, str]] = {
+WHY_IT_GOT_SO_MANY: Final[Mapping[Reason, str]] = {
     "raised": "raised to the level",
     "last_round": "raised to the level, and one of the last round",
     "topped_up": "topped up",
@@ -244,7 +244,7 @@ def _nodes_told(request: Request, every: Sequence[Outcome]) -> list[str]:
         node = outcome.node
         capacity = "infinite" if node.capacity == INFINITE else str(node.capacity)
         usages = (str(node.usage), str(node.rate)) if in_use else ()
-        because = _BECAUSE[outcome.reason]
+        because = WHY_IT_GOT_SO_MANY[outcome.reason]
         rows.append((node.name, str(node.count), capacity, *usages, str(outcome.added), because))
     return table(rows)
 

@@ -1,0 +1,1 @@
+"""``ledger explain`` and ``ledger diff``: how decisions came about, and what they changed."""

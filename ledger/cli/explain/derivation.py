@@ -1,0 +1,157 @@
+"""Everything that is read to explain one decision, and in which order it was told.
+
+What a decision carries suffices for most of it. Beside it are read: the event that made it due, the
+decision before it, the last result of the same kind, what its subject was told to be by then, for a
+round the decision that tells how the queues stood, and what became of a refusal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ledger.facts.allocation import Allocation
+from ledger.facts.decision import Decision, Outcome
+from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
+from ledger.facts.fair_share import RoundTold
+from ledger.facts.refusal import Refusal
+from ledger.log.database import Connection
+from ledger.views import derivations
+from ledger.views.derivations import NEWEST, Ending, Recorded, Told
+
+WORKLOAD_TOLD: Final = "ledger.workload.workload.upserted.v1"
+WORKLOAD_GONE: Final = "ledger.workload.workload.removed.v1"
+VOLUME_TOLD: Final = "ledger.disk.volume.upserted.v1"
+VOLUME_GONE: Final = "ledger.disk.volume.removed.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A decision with what it followed from."""
+
+    recorded: Recorded
+    cause: Told | None
+    """The event that made it due; None where its range was archived."""
+    previous: Recorded | None
+    """The decision about the same subject before it."""
+    last: Recorded | None
+    """The last result of what was wanted, if the subject's life had one."""
+    wish: Told | None
+    """What the workload or volume was told to be; None where no event is there that says so."""
+    round: RoundTold | None
+    """How the queues stood after the round, for jobs."""
+    ending: Ending | None
+    """What became of it, if it is a refusal."""
+    newer: Recorded | None
+    """The newest decision of the same kind about the subject, if there is one after it."""
+
+    @property
+    def decision(self) -> Decision:
+        """The decision itself."""
+        return self.recorded.decision
+
+    @property
+    def outcome(self) -> Outcome:
+        """Its answer."""
+        return self.recorded.decision.outcome
+
+    @property
+    def wished(self) -> Mapping[str, Any]:
+        """What the workload or volume was told to be, as its event spells it."""
+        return {} if self.wish is None else self.wish.data
+
+
+async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST) -> Derivation:
+    """Read what a decision followed from, and by a position what followed from it."""
+    decision = recorded.decision
+    fleet, subject = decision.fleet, decision.subject
+    # A deadline fires before the event of its position is folded.
+    known = decision.position - (decision.deadline is not None)
+    previous = None
+    if decision.previous is not None:
+        previous = await derivations.decision(connection, fleet, decision.previous)
+    named = _named(decision)
+    wish = last = newer = None
+    if named is not None:
+        object_, told, gone = named
+        wish = await derivations.last_said(connection, fleet, [object_], [told], at=known)
+        if previous is not None:
+            last = await derivations.newest(
+                connection, fleet, subject, [_wanted(decision.outcome)], below=decision.number
+            )
+        if last is not None and await _began_anew(connection, decision, last, object_, gone, known):
+            last = None
+    if not isinstance(decision.outcome, Refusal):
+        newer = await derivations.newest(connection, fleet, subject, [decision.kind], at=at)
+        if newer is not None and newer.decision.number <= decision.number:
+            newer = None
+    return Derivation(
+        recorded=recorded,
+        cause=await derivations.event(connection, fleet, decision.position),
+        previous=previous,
+        last=last,
+        wish=wish,
+        round=await _round(connection, decision),
+        ending=await derivations.ending(connection, fleet, decision.number),
+        newer=newer,
+    )
+
+
+def workload_of(subject: str) -> str:
+    """The workload that a subject is about, namespace/name."""
+    return subject.partition("@")[0]
+
+
+def _wanted(outcome: Outcome) -> str:
+    """The kind of decision that would be the last result."""
+    match outcome:
+        case Refusal():
+            return outcome.wanted
+        case Eviction():
+            return "allocation"
+        case _:
+            return outcome.kind
+
+
+def _named(decision: Decision) -> tuple[str, str, str] | None:
+    """Whose wish counts: its key, and the types of the events that tell it and end it."""
+    if _wanted(decision.outcome) == "disk_placement":
+        return decision.subject, VOLUME_TOLD, VOLUME_GONE
+    if decision.kind == "incident":
+        return None
+    return workload_of(decision.subject), WORKLOAD_TOLD, WORKLOAD_GONE
+
+
+async def _began_anew(
+    connection: Connection, decision: Decision, last: Recorded, object_: str, gone: str, known: int
+) -> bool:
+    """Whether the life of which the last result is was over by then."""
+    before, now = last.decision.outcome, decision.outcome
+    uids = [
+        one.uid
+        for one in (before, now)
+        if isinstance(one, Allocation | Deployment | DiskPlacement | Division)
+    ]
+    if len(uids) == 2 and uids[0] != uids[1]:
+        return True
+    ended = await derivations.last_said(connection, decision.fleet, [object_], [gone], at=known)
+    return ended is not None and ended.position > last.decision.position
+
+
+async def _round(connection: Connection, decision: Decision) -> RoundTold | None:
+    """What the first decision of a round says for all of them."""
+    outcome = decision.outcome
+    if not isinstance(outcome, Allocation | Eviction):
+        return None
+    if outcome.round.shares:
+        return outcome.round
+    for one in await derivations.at_position(
+        connection, decision.fleet, decision.position, ["allocation", "eviction"]
+    ):
+        told = one.decision.outcome
+        assert isinstance(told, Allocation | Eviction)
+        if told.round.number == outcome.round.number and told.round.shares:
+            return told.round
+    return outcome.round

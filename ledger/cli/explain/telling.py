@@ -1,0 +1,233 @@
+"""A derivation as sections for people, and as one object for machines.
+
+The object has the record whole, so nothing is in the prose that a program could not read; what is
+worked out beside the record - the questions that redo it, what still stands - has fields of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from ledger.cli.explain import deployments, divisions, redoing, refusals, words
+from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.redoing import Redone
+from ledger.cli.explain.sections import Sections, rows
+from ledger.cli.solve.division_questions import WHAT_A_BRANCH_DOES
+from ledger.facts.decision import record
+from ledger.facts.deployment import Deployment
+from ledger.facts.division import Division
+from ledger.facts.refusal import Refusal
+from ledger.views.derivations import Place, Recorded, Told
+
+BRANCHES: Final[Mapping[str, str]] = words.BRANCHES | {
+    str(branch): told for branch, told in WHAT_A_BRANCH_DOES.items()
+}
+"""What was done, in the words of the explainers where they have some."""
+
+
+def heading(of: Derivation) -> list[str]:
+    """The decision in a line or two."""
+    decision = of.decision
+    outcome = decision.outcome
+    kind = f"refusal of {outcome.wanted}" if isinstance(outcome, Refusal) else decision.kind
+    told = BRANCHES.get(decision.branch)
+    lines = [
+        (
+            f"{of.recorded.name}  {kind.replace('_', ' ')} of {decision.subject}, by event"
+            f" {decision.position}"
+        ),
+        f"{decision.branch}{f': {told}' if told else ''}; moved {decision.moved}",
+        f"{decision.algorithm} version {decision.version}",
+        f"digest {of.recorded.digest}",
+    ]
+    if of.newer is not None:
+        lines.append(
+            f"NOT THE NEWEST: #{of.newer.decision.number} decided the same at position"
+            f" {of.newer.decision.position}"
+        )
+    return lines
+
+
+def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
+    """All that is said of a decision by itself."""
+    sections = Sections()
+    match of.outcome:
+        case Division() as division:
+            divisions.tell(of, division, sections)
+        case Deployment() as deployment:
+            deployments.tell(of, deployment, sections)
+        case Refusal() as refusal:
+            refusals.tell(of, refusal, sections)
+        case _:
+            pass
+    _redone(of, again, sections)
+    sections.caused_by += caused_by(of)
+    previous = of.previous
+    if previous is not None and sections.changed:
+        sections.changed.append(
+            f"against #{previous.decision.number} ({previous.decision.branch}) at position"
+            f" {previous.decision.position}; moved {of.decision.moved}"
+        )
+    return sections
+
+
+def _redone(of: Derivation, again: Sequence[Redone], sections: Sections) -> None:
+    """The steps as they come out again, and the lines that redo them."""
+    for one in again:
+        if one.question.op != "lot.draw":
+            sections.steps += one.told
+        if one.differs is not None:
+            sections.steps.append(f"{one.question.op} does not redo it here: {one.differs}")
+    outcome = of.outcome
+    if of.decision.lot is not None and isinstance(outcome, Division):
+        sections.draw += divisions.lot(of.decision.lot, outcome)
+    elif isinstance(outcome, Division):
+        sections.draw.append("no lot was needed: nothing was left to luck")
+    for one in again:
+        what = "the lot" if one.question.op == "lot.draw" else f"the whole ({one.question.op})"
+        sections.draw += [f"redo {what}:", one.question.command]
+
+
+def caused_by(of: Derivation) -> list[str]:
+    """The event or the deadline that made it due."""
+    decision = of.decision
+    lines = [f"{words.because(decision.outcome.because)}."] if decision.outcome.because else []
+    if decision.deadline is not None:
+        lines.append(f"a deadline ran out: {words.ran_out(decision.deadline)}, before")
+    if of.cause is None:
+        return [*lines, f"event {decision.position}, which was archived"]
+    event = of.cause
+    lines += [
+        f"event {event.position}: {event.type} {event.subject}",
+        f"by {event.source}, id {event.id}, at {_moment(event)}",
+        f"came by {_channel(event)}",
+    ]
+    return lines
+
+
+def _moment(event: Told) -> str:
+    return event.recorded_at.isoformat(timespec="microseconds")
+
+
+def _channel(event: Told) -> str:
+    if event.topic is None:
+        return event.channel
+    return f"{event.channel}, {event.topic}/{event.partition}@{event.kafka_offset}"
+
+
+def pending(found: Sequence[Recorded]) -> list[str]:
+    """What stands refused, with what is short and what it waits for."""
+    lines: list[str] = []
+    for one in found:
+        decision = one.decision
+        refusal = decision.outcome
+        assert isinstance(refusal, Refusal), "only refusals stand open"
+        wanted = refusals.WANTED.get(refusal.wanted, refusal.wanted)
+        lines += [
+            *([""] if lines else []),
+            (
+                f"{decision.subject} waits {wanted}: refused by #{decision.number} at event"
+                f" {decision.position}"
+            ),
+            *refusals.short(refusal, decision.subject),
+        ]
+    return lines
+
+
+def now(places: Sequence[Place]) -> list[str]:
+    """Where things are."""
+    if not places:
+        return []
+    body = [
+        [
+            place.kind.replace("_", " "),
+            "/".join(filter(None, (place.cluster, place.node, place.disk))),
+            str(place.held),
+            f"#{place.number}",
+            str(place.since_position),
+        ]
+        for place in places
+    ]
+    return rows(["kind", "where", "count", "by", "since event"], body, numbers=range(2, 5))
+
+
+def plain(
+    of: Derivation,
+    again: Sequence[Redone],
+    sections: Sections,
+    *,
+    standing: Sequence[Recorded],
+    places: Sequence[Place],
+) -> dict[str, Any]:
+    """For machines; docs/explain.md tells the fields."""
+    return {
+        "decision": of.recorded.name,
+        "fleet": of.decision.fleet,
+        "number": of.decision.number,
+        "kind": of.decision.kind,
+        "subject": of.decision.subject,
+        "digest": of.recorded.digest,
+        "record": orjson.loads(record(of.decision)),
+        "event": None if of.cause is None else _event(of.cause),
+        "wish": None if of.wish is None else _event(of.wish),
+        "previous": _name(of.previous),
+        "last_result": _name(of.last),
+        "newer": _name(of.newer),
+        "ended": None
+        if of.ending is None
+        else {
+            "open": of.ending.open,
+            "resolved_by": of.ending.resolved_by,
+            "position": of.ending.position,
+        },
+        "redo": [
+            {
+                "op": one.question.op,
+                "question": one.question.line,
+                "same": one.differs is None,
+                "differs": one.differs,
+            }
+            for one in again
+        ],
+        "pending": [
+            {"decision": one.name, "record": orjson.loads(record(one.decision))} for one in standing
+        ],
+        "places": [place._asdict() for place in places],
+        "sections": sections.told(),
+    }
+
+
+def _name(one: Recorded | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    decision = one.decision
+    return {
+        "decision": one.name,
+        "number": decision.number,
+        "position": decision.position,
+        "branch": decision.branch,
+        "record": orjson.loads(record(decision)),
+    }
+
+
+def _event(event: Told) -> dict[str, Any]:
+    return {
+        "position": event.position,
+        "type": event.type,
+        "subject": event.subject,
+        "source": event.source,
+        "id": event.id,
+        "recorded_at": _moment(event),
+        "channel": event.channel,
+        "topic": event.topic,
+        "partition": event.partition,
+        "kafka_offset": event.kafka_offset,
+        "effect": event.effect,
+        "data": event.data,
+    }
+
+
+def questions(of: Derivation) -> list[Redone]:
+    """What can be redone of it, redone."""
+    return [redoing.redone(question) for question in redoing.questions(of)]

@@ -1,0 +1,173 @@
+"""What the codes of a record mean, for people.
+
+Records hold codes and numbers; prose is made on reading. A code that is not listed here is shown as
+it is: it is better than nothing, and the pages about the rules have it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ledger.facts.reason import Cause, Deadline
+from ledger.facts.refusal import Refusal
+
+CAUSES: Final[Mapping[Cause, str]] = {
+    "edited": "its own wish changed",
+    "candidates": "the clusters it may go to came or went",
+    "rescheduled": "somebody asked for it to be decided again",
+    "fresh": "somebody asked for it to be decided again, from nothing",
+    "share": "its share of the division changed",
+    "lost": "some of what it had was lost",
+    "reclaiming": "a node that holds some of it is about to be taken away",
+    "failed": "a replica broke",
+    "waited": "a broken replica was waited for long enough",
+    "evicting": "a disk that holds some of it is to be emptied",
+    "gone": "it is gone",
+    "queue": "its queue is not there, or came",
+    "round": "a round of jobs closed",
+    "policy": "it had been refused, and the policy changed",
+    "room": "it had been refused, and there is more room",
+    "target": "it had been refused, and another part of it belongs on on-demand nodes",
+}
+"""Why a subject was asked."""
+
+DEADLINES: Final[Mapping[str, str]] = {
+    "grace": "a cluster had been not ready for too long",
+    "node_grace": "a node had been not ready for too long",
+    "replenish": "a broken replica had been waited for long enough",
+    "round": "the time of a round was over",
+}
+
+BRANCHES: Final[dict[str, str]] = {
+    "keep": "the last result stays",
+    "apportioned": "every replica to the strongest claim",
+    "duplicated": "every cluster gets all of them",
+    "scale_up": "what was missing, by availability",
+    "scale_down": "less, by what is held",
+    "given_up": "what is not wanted any more was given up",
+    "edited": "changed to its new wish",
+    "replaced": "what was lost found other places",
+    "reclaimed": "what was about to be taken away found other places",
+    "placed": "what was wanted found its places",
+    "released": "what is not wanted any more was released",
+    "resized": "another size",
+    "refused": "not served; what was in force stays in force",
+}
+"""What was done, where no explainer of ``ledger solve`` says it."""
+
+LOST_BECAUSE: Final[Mapping[str, str]] = {
+    "unknown": "is not there",
+    "not_ready": "is not ready",
+    "cluster_not_ready": "its cluster is not ready",
+    "reclaiming": "is about to be taken away",
+    "selector": "does not have the labels that are selected by",
+    "unschedulable": "takes no new work",
+    "other_class": "is of the other capacity class",
+    "no_region": "names no region, and regions were chosen",
+    "swapped_out": "gave its place to one with more room",
+    "region_not_chosen": "its region was not chosen",
+    "not_needed": "was not needed: those before it were enough",
+    "node_not_ready": "its node is not ready",
+    "node_not_schedulable": "its node takes no new replicas",
+    "node_not_allowed": "its node is not allowed to hold replicas",
+    "not_schedulable": "takes no new replicas",
+    "no_disk_allowed": "has no disk that may be used",
+    "outranked": "was weighed, and another was better balanced",
+}
+"""Why somebody got nothing, where no explainer of ``ledger solve`` says it."""
+
+SHORT_OF: Final[Mapping[str, str]] = {
+    "no_candidate_cluster": "no cluster it may go to is there and ready",
+    "too_few_clusters": "there are fewer clusters than it is to be spread over",
+    "too_few_regions": "there are fewer regions than it is to be spread over",
+    "no_eligible_node": "no node of the cluster takes new work for it",
+    "insufficient_resource": "the nodes have too little room",
+    "insufficient_capacity": "there is too little room",
+    "anti_affinity": "its replicas are to be kept apart, and are in each other's way",
+    "shrink": "a volume cannot become smaller",
+    "unknown_queue": "its queue is not known",
+    "queue_closed": "its queue is closed",
+    "evicted": "its tasks were evicted in the round, and wait for the next",
+    "gang_short": "fewer of its tasks could run together than it needs",
+    "queue_limit": "with one more task its queue would hold more than it deserves",
+    "node_fit": "no node has room for one of its tasks",
+    "queue_overused": "its queue has all it deserves",
+    "invalid_cpu": "what it asks for of cpu means nothing",
+    "invalid_volume": "one of the volumes it asks for means nothing",
+}
+"""What could not be had."""
+
+
+_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def cores(milli: int) -> str:
+    """An amount of cpu as Kubernetes spells it."""
+    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+
+
+def bytes_(amount: int) -> str:
+    """An amount of bytes in the largest unit in which it is whole."""
+    for unit, size in _UNITS:
+        if amount and amount % size == 0:
+            return f"{amount // size}{unit}"
+    return str(amount)
+
+
+def reason(code: str) -> str:
+    """Why something was refused, with its code."""
+    told = SHORT_OF.get(code)
+    return code if told is None else f"{told} ({code})"
+
+
+def waits_for(refusal: Refusal, subject: str) -> str:
+    """What has to come before the refused is asked again."""
+    cluster = subject.rpartition("@")[2]
+    match refusal.waits_for:
+        case "cluster":
+            return "It waits for a cluster that it may go to."
+        case "nodes" if "@" in subject:
+            return f"It waits for nodes of {cluster}, or for room on them."
+        case "nodes":
+            return "It waits for nodes, or for room on them."
+        case "disks":
+            return "It waits for disks, or for room on them."
+        case "queue":
+            return "It waits for its queue."
+        case "round":
+            return "It waits for the next round of jobs."
+        case "specification":
+            return "It waits for another wish: as it is it cannot be served."
+        case "nothing":
+            return "It waits for nothing: it was asked once, and what was in force stays."
+        case other:
+            return f"It waits for {other}."
+
+
+def because(causes: Iterable[Cause]) -> str:
+    """Why it was asked, in a clause."""
+    return "; ".join(CAUSES[cause] for cause in causes)
+
+
+def ran_out(deadline: Deadline) -> str:
+    """What happened when nothing else did."""
+    return f"{DEADLINES.get(deadline.kind, deadline.kind)} ({deadline.kind} of {deadline.subject})"
+
+
+def amounts(detail: Iterable[tuple[str, int]]) -> str:
+    """Names and numbers, as one reads them aloud."""
+    return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in detail)
+
+
+def short_by(refusal: Refusal) -> tuple[tuple[str, int], ...]:
+    """By how much each wanted amount was short; nothing where the reason is no amount."""
+    told = dict(refusal.detail)
+    found = []
+    for name in sorted(told):
+        what = name.removesuffix("wanted").rstrip("_")
+        if not name.endswith("wanted"):
+            continue
+        for had in (f"{what}_found" if what else "found", "room"):
+            if had in told:
+                found.append((what or "in all", told[name] - told[had]))
+                break
+    return tuple(found)

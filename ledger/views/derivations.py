@@ -1,0 +1,270 @@
+"""What is read to tell how a decision came about: it, what was decided before, the events behind it.
+
+Everything is read from ``ledger_api``, so that a reader's rights are enough, and found by an index:
+a decision by its number or as the newest about its subject, an event by its position or as the newest
+that speaks of an object. How long the history is shows nowhere; only ``subjects``, which somebody needs
+who misspelled a name, goes through all of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+import orjson
+
+from ledger.facts.decision import Decision, from_record
+from ledger.units import LARGEST_WHOLE_NUMBER
+
+NEWEST: Final = LARGEST_WHOLE_NUMBER
+"""A position that nothing lies behind."""
+
+
+class Recorded(NamedTuple):
+    """A decision as it stands in the log."""
+
+    name: str
+    """Outside the database: fleet/incarnation/number."""
+    digest: str
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event, and what it says."""
+
+    position: int
+    id: str
+    source: str
+    type: str
+    subject: str
+    recorded_at: datetime
+    channel: str
+    topic: str | None
+    partition: int | None
+    kafka_offset: int | None
+    effect: str | None
+    data: Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """What is in force now at one place."""
+
+    kind: str
+    subject: str
+    cluster: str
+    node: str | None
+    disk: str | None
+    held: int
+    number: int
+    since_position: int
+
+
+class Ending(NamedTuple):
+    """Whether a refusal is over: since which event, and by which decision, if one ended it."""
+
+    open: bool
+    resolved_by: int | None
+    position: int | None
+
+
+async def fleets(connection: asyncpg.Connection) -> list[str]:
+    """The names of all fleets, without the ledger's own."""
+    rows = await connection.fetch(
+        "SELECT fleet FROM ledger_api.fleets WHERE fleet <> '_ledger' ORDER BY fleet"
+    )
+    return [row["fleet"] for row in rows]
+
+
+async def decided_through(connection: asyncpg.Connection, fleet: str) -> tuple[int, int]:
+    """The position of the last decided event, -1 before the first, and how many wait."""
+    row = await connection.fetchrow(
+        "SELECT coalesce(decided_through, -1), undecided FROM ledger_api.fleets WHERE fleet = $1",
+        fleet,
+    )
+    return (-1, 0) if row is None else (row[0], row[1])
+
+
+_DECISION: Final = "SELECT decision, digest, record FROM ledger_api.decisions WHERE fleet = $1"
+
+
+async def decision(connection: asyncpg.Connection, fleet: str, number: int) -> Recorded | None:
+    """The decision of a number."""
+    return _recorded(await connection.fetchrow(f"{_DECISION} AND number = $2", fleet, number))
+
+
+async def newest(
+    connection: asyncpg.Connection,
+    fleet: str,
+    subject: str,
+    kinds: Sequence[str],
+    *,
+    at: int = NEWEST,
+    below: int = NEWEST,
+) -> Recorded | None:
+    """The newest decision about a subject of these kinds, by a position and below a number.
+
+    Of refusals the kind is ``refusal/`` and what was wanted.
+    """
+    return _recorded(
+        await connection.fetchrow(
+            f"{_DECISION} AND subject = $2 AND position <= $3 AND number < $4"
+            "   AND CASE kind WHEN 'refusal' THEN 'refusal/' || (result ->> 'wanted')"
+            "                 ELSE kind END = ANY($5::text[])"
+            " ORDER BY number DESC LIMIT 1",
+            fleet,
+            subject,
+            at,
+            below,
+            list(kinds),
+        )
+    )
+
+
+async def at_position(
+    connection: asyncpg.Connection, fleet: str, position: int, kinds: Sequence[str]
+) -> list[Recorded]:
+    """The decisions of these kinds that an event made due, by number."""
+    rows = await connection.fetch(
+        f"{_DECISION} AND position = $2 AND kind = ANY($3::text[]) ORDER BY number",
+        fleet,
+        position,
+        list(kinds),
+    )
+    return [found for row in rows if (found := _recorded(row)) is not None]
+
+
+async def kinds(connection: asyncpg.Connection, fleet: str, subject: str) -> list[str]:
+    """Of which kinds decisions about a subject are, refusals as in ``newest``."""
+    rows = await connection.fetch(
+        "SELECT DISTINCT CASE kind WHEN 'refusal' THEN 'refusal/' || (result ->> 'wanted')"
+        "                ELSE kind END AS kind"
+        "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 ORDER BY 1",
+        fleet,
+        subject,
+    )
+    return [row["kind"] for row in rows]
+
+
+async def subjects(connection: asyncpg.Connection, fleet: str) -> list[str]:
+    """Everything that something was ever decided about, by name; this goes through all decisions."""
+    rows = await connection.fetch(
+        "SELECT DISTINCT subject FROM ledger_api.decisions WHERE fleet = $1 ORDER BY subject",
+        fleet,
+    )
+    return [row["subject"] for row in rows]
+
+
+_EVENT: Final = (
+    "SELECT position, id, source, type, subject, recorded_at, channel, topic, partition,"
+    "       kafka_offset, effect, payload FROM ledger_api.events WHERE fleet = $1"
+)
+
+
+async def event(connection: asyncpg.Connection, fleet: str, position: int) -> Told | None:
+    """The event of a position; None where its range was archived."""
+    return _told(await connection.fetchrow(f"{_EVENT} AND position = $2", fleet, position))
+
+
+async def last_said(
+    connection: asyncpg.Connection,
+    fleet: str,
+    subjects: Sequence[str],
+    types: Sequence[str],
+    *,
+    at: int = NEWEST,
+) -> Told | None:
+    """The newest event of these types that speaks of one of these objects and was applied."""
+    found: Told | None = None
+    for subject in subjects:
+        row = await connection.fetchrow(
+            f"{_EVENT} AND subject = $2 AND type = ANY($3::text[]) AND position <= $4"
+            "   AND coalesce(effect, 'applied') = 'applied'"
+            " ORDER BY position DESC LIMIT 1",
+            fleet,
+            subject,
+            list(types),
+            at,
+        )
+        said = _told(row)
+        if said is not None and (found is None or said.position > found.position):
+            found = said
+    return found
+
+
+async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int) -> datetime | None:
+    """Fleet time at a position; None where there is no such event."""
+    moment: datetime | None = await connection.fetchval(
+        "SELECT recorded_at FROM ledger_api.events WHERE fleet = $1 AND position = $2",
+        fleet,
+        position,
+    )
+    return moment
+
+
+async def places(
+    connection: asyncpg.Connection, fleet: str, wanted: Sequence[tuple[str, str]]
+) -> list[Place]:
+    """What is in force now for these kinds and subjects, in order."""
+    rows = await connection.fetch(
+        "SELECT kind, subject, cluster, node, disk, count, number, since_position"
+        "  FROM ledger_api.placements"
+        " WHERE fleet = $1 AND (kind, subject) IN"
+        "       (SELECT * FROM unnest($2::text[], $3::text[]))"
+        " ORDER BY kind, subject, cluster, node, disk",
+        fleet,
+        [kind for kind, _ in wanted],
+        [subject for _, subject in wanted],
+    )
+    return [Place(*row) for row in rows]
+
+
+async def open_refusals(
+    connection: asyncpg.Connection, fleet: str, subjects: Sequence[str], *, at: int | None
+) -> list[Recorded]:
+    """The refusals that stand for these subjects now, or stood at a position, by number."""
+    if at is None:
+        rows = await connection.fetch(
+            "SELECT d.decision, d.digest, d.record"
+            "  FROM ledger_api.open_refusals o JOIN ledger_api.decisions d USING (fleet, number)"
+            " WHERE o.fleet = $1 AND o.subject = ANY($2::text[]) ORDER BY number",
+            fleet,
+            list(subjects),
+        )
+    else:
+        rows = await connection.fetch(
+            "SELECT d.decision, d.digest, d.record"
+            "  FROM ledger_api.refusals r JOIN ledger_api.decisions d USING (fleet, number)"
+            " WHERE r.fleet = $1 AND r.subject = ANY($2::text[]) AND r.position <= $3"
+            "   AND (r.open OR r.ended_position > $3) ORDER BY number",
+            fleet,
+            list(subjects),
+            at,
+        )
+    return [found for row in rows if (found := _recorded(row)) is not None]
+
+
+async def ending(connection: asyncpg.Connection, fleet: str, number: int) -> Ending | None:
+    """What became of a refusal; None where the decision is none."""
+    row = await connection.fetchrow(
+        "SELECT open, resolved_by, ended_position FROM ledger_api.refusals"
+        " WHERE fleet = $1 AND number = $2",
+        fleet,
+        number,
+    )
+    return None if row is None else Ending(*row)
+
+
+def _recorded(row: asyncpg.Record | None) -> Recorded | None:
+    if row is None:
+        return None
+    return Recorded(row["decision"], row["digest"], from_record(row["record"]))
+
+
+def _told(row: asyncpg.Record | None) -> Told | None:
+    if row is None:
+        return None
+    values = dict(row)
+    envelope = orjson.loads(values.pop("payload"))
+    return Told(**values, data=envelope.get("data") or {})

@@ -1,0 +1,213 @@
+"""``ledger explain``: whatever is recorded can be told, is found by its name, and comes out again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from itertools import islice
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner, Result
+
+from ledger.cli.commands import app
+from ledger.cli.explain import finding, telling
+from ledger.cli.explain.derivation import derive
+from ledger.cli.explain.sections import WIDTH, page
+from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Mix, Sizes
+from ledger.errors import InvalidRequest
+from ledger.log import lines
+from ledger.log.database import Connection, connect
+from ledger.units import FleetName
+from ledger.views import derivations
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
+from tests.postgres import Postgres
+
+EVENTS = 4_000
+
+
+async def decided(url: str, history: list[bytes]) -> None:
+    connection = await connect(url, None)
+    await lines.ingest(connection, history, clock="event")
+    await connection.close()
+    await decide_all(url)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def simulated(postgres: Postgres) -> AsyncIterator[str]:
+    """A history with every kind of decision, decided."""
+    sizes = Sizes(clusters=4, nodes=4, workloads=30)
+    simulation = Simulation(3, fleet=FleetName("demo"), sizes=sizes, mix=Mix(trouble=2))
+    async with postgres.database() as url:
+        await decided(url, list(islice(simulation.events(EVENTS), EVENTS)))
+        yield url
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def reader(simulated: str) -> AsyncIterator[Connection]:
+    connection = await connect(simulated, "ledger_reader")
+    yield connection
+    await connection.close()
+
+
+async def every_decision(reader: Connection) -> AsyncIterator[derivations.Recorded]:
+    number = 0
+    while (recorded := await derivations.decision(reader, "demo", number)) is not None:
+        yield recorded
+        number += 1
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_decision_can_be_told_and_every_division_comes_out_again(
+    reader: Connection,
+) -> None:
+    told: Counter[str] = Counter()
+    again: Counter[str] = Counter()
+    async for recorded in every_decision(reader):
+        of = await derive(reader, recorded)
+        redone = telling.questions(of)
+        sections = telling.tell(of, redone)
+
+        assert sections.caused_by
+        assert {"asked", "steps", "changed"} <= set(sections.told()) or of.decision.kind not in {
+            "division",
+            "deployment",
+            "refusal",
+        }
+        assert [one.differs for one in redone if one.differs] == [], recorded.name
+        assert page(sections)
+        told[of.decision.kind] += 1
+        again.update(one.question.op for one in redone)
+
+    # So that nobody believes a history in which nothing happened.
+    assert min(told[kind] for kind in ("division", "deployment", "refusal")) > 10
+    assert min(again[op] for op in ("division.static", "division.dynamic", "lot.draw")) > 10
+    assert again["division.webster"]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_prose_is_folded(reader: Connection) -> None:
+    async for recorded in every_decision(reader):
+        of = await derive(reader, recorded)
+        for name, folded in page(telling.tell(of, telling.questions(of))):
+            for line in folded:
+                assert len(line) <= WIDTH or "  " in line.strip() or "echo " in line, (name, line)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_at_a_position_the_newest_decision_by_then_is_meant(reader: Connection) -> None:
+    of_one: dict[str, list[derivations.Recorded]] = {}
+    async for recorded in every_decision(reader):
+        if recorded.decision.kind == "division":
+            of_one.setdefault(recorded.decision.subject, []).append(recorded)
+    subject, made = max(of_one.items(), key=lambda entry: (len(entry[1]), entry[0]))
+    first, second = made[:2]
+
+    position = second.decision.position - 1
+    meant = await finding.find(reader, "demo", subject, None, at=position)
+    of = await derive(reader, meant.recorded, at=position)
+
+    assert meant.recorded.name == first.name
+    assert of.newer is None
+    assert (await derive(reader, meant.recorded)).newer == made[-1]
+    moment = await derivations.recorded_at(reader, "demo", position)
+    assert moment is not None
+    found = await finding.position_at(reader, "demo", moment.isoformat())
+    assert found is not None
+    assert await derivations.recorded_at(reader, "demo", found) == moment
+    assert found >= position
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_time_before_the_log_is_refused(reader: Connection) -> None:
+    with pytest.raises(InvalidRequest, match="begins later"):
+        await finding.position_at(reader, "demo", "1999-01-01T00:00:00Z")
+    with pytest.raises(InvalidRequest, match="no position and no time"):
+        await finding.position_at(reader, "demo", "yesterday")
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_an_object_was_told_to_be_is_found_by_its_index(simulated: str) -> None:
+    connection = await connect(simulated, None)
+    try:
+        # The tables of a test are small enough to be read through, which is not what is asked here.
+        await connection.execute("SET enable_seqscan = off")
+        plan = await connection.fetch(
+            "EXPLAIN SELECT position, effect, payload FROM ledger_api.events"
+            " WHERE fleet = 'demo' AND subject = 'shop/cart' AND position <= 1000"
+            "   AND type = ANY('{ledger.workload.workload.upserted.v1}'::text[])"
+            " ORDER BY position DESC LIMIT 1"
+        )
+    finally:
+        await connection.close()
+
+    assert any("fleet_subject_position" in row[0] for row in plan)
+
+
+def asked(database_url: str, *said: str) -> Result:
+    return CliRunner().invoke(app, ["explain", "--database-url", database_url, *said])
+
+
+def settle(database_url: str, history: list[bytes]) -> None:
+    """What a command is asked about, made before it has a loop of its own."""
+    asyncio.run(decided(database_url, history))
+
+
+HISTORY = [
+    cluster_line(1),
+    cluster_line(2),
+    *(
+        workload_line(number, replicas=number, name=name, weights={"c1": 1, "c2": 1})
+        for number, name in ((1, "cart"), (2, "card"), (3, "web"))
+    ),
+    workload_line(4, replicas=4, name="lost", weights={"c9": 1}),
+]
+
+
+def test_a_name_that_means_nothing_is_answered_with_those_nearby(database_url: str) -> None:
+    settle(database_url, HISTORY)
+
+    wrong = asked(database_url, "shop/carr")
+    nonsense = asked(database_url, "42")
+
+    assert wrong.exit_code == nonsense.exit_code == 70
+    assert "perhaps shop/cart, shop/card" in wrong.stderr
+    assert "has no decision 42" in nonsense.stderr
+
+
+def test_a_bare_name_is_that_of_the_only_workload_with_it(database_url: str) -> None:
+    settle(database_url, [*HISTORY, workload_line(5, replicas=1, name="x", weights={"c1": 1})])
+
+    said = asked(database_url, "web")
+
+    assert said.exit_code == 0
+    assert "division of shop/web" in said.stdout
+
+
+def test_several_fleets_are_to_be_told_apart(database_url: str) -> None:
+    settle(database_url, [*HISTORY, cluster_line(1, fleet="other")])
+
+    unsaid, said = (
+        asked(database_url, "shop/web"),
+        asked(database_url, "shop/web", "--fleet", "test"),
+    )
+    by_name = asked(database_url, "test/1/0")
+    wrong = asked(database_url, "shop/web", "--fleet", "tes")
+
+    assert "ambiguous" in unsaid.stderr
+    assert "other, test" in unsaid.stderr
+    assert said.exit_code == by_name.exit_code == 0
+    assert "perhaps test" in wrong.stderr
+
+
+def test_what_was_never_served_is_told_as_pending(database_url: str) -> None:
+    settle(database_url, HISTORY)
+
+    said = asked(database_url, "shop/lost")
+
+    assert said.exit_code == 0
+    assert "PENDING" in said.stdout
+    assert "no cluster it may go to is there and ready" in said.stdout
+    assert "It waits for a cluster that it may go to." in said.stdout
+    assert "c9: is not there (unknown)" in said.stdout
