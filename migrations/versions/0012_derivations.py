@@ -1,6 +1,6 @@
 """A decision whole, and the events that speak of an object, for whoever asks how it came about.
 
-The statements stand in ``migrations/sql/0011``. An index is added, and a view shows one column more:
+The statements stand in ``migrations/sql/0012``. An index is added, and a view shows one column more:
 a release of the schema before works on it.
 """
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 
