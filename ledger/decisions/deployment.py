@@ -373,7 +373,7 @@ class _Turn:
                 for group in self._groups(numbers, self._on_demand(numbers)):
                     served = served and self._place("fresh", group, strategy)
         if served:
-            self.whys = {number: "fresh" for number in self.instances if number in kept.instances}
+            self.whys = dict.fromkeys(kept.instances, "fresh")
             self.did.append("fresh")
             return True
         self._go_back(kept)
@@ -567,9 +567,7 @@ class _Turn:
                 before = self.instances.get(number)
                 if before is not None:
                     self._give_back(before)
-                lost = self.waiting.pop(number, None)
-                if lost is not None and part == "lost":
-                    self.whys[number] = "lost"
+                self.waiting.pop(number, None)
                 self._put(Instance(number, name, terms, *plan))
         assert next(left, None) is None, "every number has its place"
         if part == "growth" and "placed" not in self.did:
@@ -717,16 +715,15 @@ class _Turn:
         namespace, name = workload_of(self.subject).split("/")
         places = {one.number: one.node for one in was.waiting}
         places |= {one.number: one.node for one in was.instances}
+        whys: dict[int, Why] = self.whys | {one.number: "lost" for one in was.waiting}
         kept = {*self.instances, *self.waiting}
         moves = (
             ()
             if was.over
             else tuple(
-                Move(one.number, places[one.number], one.node, self.whys[one.number])
+                Move(one.number, places[one.number], one.node, whys[one.number])
                 for one in after
-                if one.number in self.whys
-                and one.number in places
-                and places[one.number] != one.node
+                if places.get(one.number, one.node) != one.node
             )
         )
         gone = [one for one in was.instances if was.over or one.number not in kept]

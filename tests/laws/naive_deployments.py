@@ -339,7 +339,8 @@ class NaiveDeployments:
             standing = self.standing.get(subject)
             if was is not None and is_ is not None and was.life != is_.life:
                 causes.clear()
-            if standing is not None and (is_ is None or is_.life != standing.life):
+            began = is_ is not None and (was is None or was.life != is_.life)
+            if standing is not None and (is_ is None or (began and is_.life != standing.life)):
                 standing.lost, standing.ordered = set(), False
                 if not standing.held:
                     self._end_refusal(subject)

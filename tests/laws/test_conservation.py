@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from ledger.facts.decision import from_record, record
 from ledger.facts.event import Fact
@@ -258,6 +259,11 @@ def crew(world: World) -> World:
     return replace(world, pods=replace(world.pods, crews=world.pods.crews.set(one, names)))
 
 
+def bereft(world: World) -> World:
+    missing = world.pods.missing.set(NODE, Map({Subject("ns/a@m1"): 1}))
+    return replace(world, pods=replace(world.pods, missing=missing))
+
+
 def ghost(world: World) -> World:
     return replace(world, book=world.book.set(Subject("m9/n9"), NOTHING_HELD._replace(pods=1)))
 
@@ -331,6 +337,7 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a device": (device, [("m1/n1", "held: device /x")]),
     "a seat": (seats, [("m1/n1", "placed: ns/a@m1")]),
     "a pod": (crew, [("m1/n1", "seen: StatefulSet ns/a")]),
+    "a pod that is missed": (bereft, [("m1/n1", "missing: ns/a@m1")]),
     "a node that never was": (ghost, [("m9/n9", "held: pods")]),
     "an offer": (offer, [("m1", "offered"), ("m1", "offered")]),
     "a claim": (claim, [("m1", "claimed: memory")]),

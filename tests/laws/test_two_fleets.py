@@ -4,9 +4,14 @@ The engine and the naive fleet agree after every event; what is held and what is
 is declared; and what still fits where it is stays there, whatever happens to others.
 """
 
+from collections import Counter
+from collections.abc import Iterator
+
 import pytest
 
+from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
+from ledger.facts.deployment import Deployment
 from ledger.facts.workload import WorkloadRescheduled
 from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
@@ -18,15 +23,13 @@ from tests.laws.two_fleets import difference, least_difference
 EVENTS = 220
 
 
-def lived(seed: int) -> list[tuple[World, Happening, World]]:
-    """Every happening of a history, between the World before and the World after it."""
+def lived(seed: int) -> list[tuple[World, Happening, Step]]:
+    """Every happening of a history, after the World before it, and what it came to."""
     log = History()
-    steps = []
-    for happening in history(seed, EVENTS):
-        before = log.world
-        log.add(happening.fact, after=happening.after)
-        steps.append((before, happening, log.world))
-    return steps
+    return [
+        (log.world, happening, log.add(happening.fact, after=happening.after))
+        for happening in history(seed, EVENTS)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -48,7 +51,8 @@ def test_two_thousand_fleets_deploy_the_same() -> None:
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_what_still_fits_stays_where_it_is(seed: int) -> None:
     kept = 0
-    for before, happening, after in lived(seed):
+    for before, happening, step in lived(seed):
+        after = step.world
         if before.policy.hold or after.policy.hold:
             continue
         for subject, was in before.deployments.of.items():
@@ -68,6 +72,40 @@ def test_what_still_fits_stays_where_it_is(seed: int) -> None:
                     assert still[one.number] == one
                     kept += 1
     assert kept > 100, "otherwise nothing was shown"
+
+
+def test_every_instance_that_is_elsewhere_than_before_is_told_as_moved() -> None:
+    told: Counter[str] = Counter()
+    for seed in range(200, 212):
+        for before, _, step in lived(seed):
+            told.update(told_as_moved(before, step))
+    assert len(told) > 3, "otherwise little was shown"
+
+
+def told_as_moved(before: World, step: Step) -> Iterator[str]:
+    """Why instances moved in a step; those moved, and nobody else did."""
+    if any(made.deadline is not None for made in step.decisions):
+        # Something was decided in between.
+        return
+    for made in step.decisions:
+        was, now = before.deployments.of.get(made.subject), made.outcome
+        if was is None or not isinstance(now, Deployment) or "share" in now.because:
+            # A share that was nothing for a moment forgot the lost numbers.
+            continue
+        seated = {one.number: one.node for one in was.instances}
+        places = seated | {one.number: one.node for one in was.waiting}
+        if was.over or was.uid != now.uid:
+            places = {}
+        assert {one.number: (one.out, one.into) for one in now.moves} == {
+            one.number: (places[one.number], one.node)
+            for one in now.instances
+            if places.get(one.number, one.node) != one.node
+        }
+        assert all(one.why == "lost" for one in now.moves if one.number not in seated)
+        came = [one.number for one in now.instances if one.number not in places]
+        left = places.keys() - {one.number for one in now.instances}
+        assert made.moved <= len(now.moves) + min(len(came), len(left))
+        yield from (one.why for one in now.moves)
 
 
 def asked_alike(before: World, happening: Happening, after: World, subject: Subject) -> bool:
