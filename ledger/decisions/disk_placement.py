@@ -34,12 +34,14 @@ from typing import Final, NamedTuple
 from ledger.core.disk.affinity import Replica as CoreReplica
 from ledger.core.disk.choice import Choice
 from ledger.core.disk.eligibility import Demands
+from ledger.core.disk.ground import Step
 from ledger.core.disk.scheduling import (
-    Judged,
+    Kept,
     Node,
+    PassedOver,
     Placed,
     Rules,
-    Rung,
+    RungName,
     Situation,
     Unplaced,
     Volume,
@@ -48,9 +50,9 @@ from ledger.core.disk.space import Disk, Limits
 from ledger.core.disk.weighing import Weighing
 from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered, GivenUp
-from ledger.decisions.hosts import fingerprint, may_take, node, with_own
+from ledger.decisions.hosts import Hosts, hosts_of, may_take, with_own
 from ledger.facts import disk_placement as record
-from ledger.facts.canonical import Plain, digest
+from ledger.facts.canonical import Plain, digest, digest_beside
 from ledger.facts.disk import VolumeUpserted
 from ledger.facts.disk_placement import DiskPlacement, Gone, InForce, Weighed, WhyPlaced
 from ledger.facts.policy import DiskPolicy
@@ -147,8 +149,12 @@ def _in_vain(world: World, volume: Subject, here: Copies) -> bool:
     rules = rules_of(world.policy.disk, fact)
     demands = Demands(disk_selector=fact.disk_selector)
     size = here.size if here.replicas else fact.size
-    hosts = [world.disks.hosts[name] for name in sorted(changed) if name in world.disks.hosts]
-    return not any(may_take(host, demands, rules, size=size) for host in hosts)
+    hosts = hosts_of(world)
+    return not any(
+        may_take(hosts.node(name), demands, rules, size=size)
+        for name in sorted(changed)
+        if name in hosts
+    )
 
 
 def _surplus(disks: Disks, volume: Subject, copies: Copies, replicas: int) -> list[Replica]:
@@ -192,14 +198,13 @@ class _Turn:
     released: list[Gone]
     rules: Rules
     version: int
+    hosts: Hosts
     scheduled: dict[Address, int] = field(default_factory=dict)
     """What this turn took of disks and gave back."""
-    judged: dict[NodeName, Judged] = field(default_factory=dict)
-    """What was found on hosts; volume and rules are the same in all steps of a turn."""
     steps: list[record.Step] = field(default_factory=list)
     asked_everywhere: bool = False
     resized: Refused | None = None
-    unplaced: Unplaced | None = None
+    unplaced: Step | None = None
 
     @staticmethod
     def of(world: World, volume: Subject, here: Copies, was: Copies | None) -> "_Turn":
@@ -219,6 +224,7 @@ class _Turn:
             ],
             rules=rules_of(world.policy.disk, fact),
             version=world.policy.algorithms.disk,
+            hosts=hosts_of(world),
         )
 
     def take(self) -> None:
@@ -237,9 +243,12 @@ class _Turn:
 
     def told(self, world: World, question: Question, causes: Causes) -> Iterator[Answered]:
         """The decision, if something changed or was edited; the refusal, if it says anything new."""
-        refused = self._refused()
         changed = bool(self.released or self.steps or self.size != self._previous_size())
-        inputs = digest(self._spelled()).hex()
+        complete = self.resized is None and self.unplaced is None
+        if not (changed or complete) and RETRIED.issuperset(causes):
+            return
+        refused = self._refused()
+        inputs = self._digest().hex()
         because = tuple(sorted(causes))
         if changed or (refused is None and "edited" in causes):
             yield Answered(
@@ -255,7 +264,7 @@ class _Turn:
                     size=self.size,
                     previous_size=self._previous_size(),
                     replicas=tuple(self._in_force()),
-                    complete=refused is None,
+                    complete=complete,
                     released=tuple(self.released),
                     steps=tuple(self.steps),
                     alpha=self.rules.alpha,
@@ -325,15 +334,23 @@ class _Turn:
         self.asked_everywhere = True
         number = self.used + 1
         name = replica_name(self.volume, number)
-        found = versions.disk(self.version).place(self._situation(), self._occupants(), name)
-        if isinstance(found, Unplaced):
-            self.unplaced = found
+        situation = self._situation()
+        step = versions.disk(self.version).place_on(
+            self.hosts.ground(situation.volume, self.rules),
+            situation,
+            self._occupants(),
+            name,
+            first=LOSERS_NAMED + 1,
+        )
+        found = step.found
+        if not isinstance(found, Placed):
+            self.unplaced = step
             return False
         at = Address(found.choice.disk.node, found.choice.disk.name)
+        self.steps.append(self._step(step, found, why, instead))
         self.used = number
         self.replicas.append(Replica(number, at))
         self._take(at, self.size)
-        self.steps.append(self._step(found, why, instead))
         if instead is not None:
             self.replicas.remove(instead)
             self._take(instead.at, -self.size)
@@ -351,20 +368,16 @@ class _Turn:
         self.scheduled[at] = self.scheduled.get(at, 0) + size
 
     def _situation(self) -> Situation:
+        """The volume on the hosts that it has to do with; all others are its ground."""
         assert self.fact is not None
-        hosts = self.world.disks.hosts
-        own = self._touched()
         return Situation(
             volume=Volume(
                 size=self.size,
                 demands=Demands(disk_selector=self.fact.disk_selector),
                 node_selector=self.fact.node_selector,
             ),
-            nodes=[
-                self._node(name) if name in own else node(hosts[name]) for name in sorted(hosts)
-            ],
+            nodes=[self._node(name) for name in sorted(self._touched())],
             rules=self.rules,
-            judged=self.judged,
         )
 
     def _touched(self) -> frozenset[NodeName]:
@@ -377,7 +390,7 @@ class _Turn:
             if one.at.host == name:
                 names[one.at.disk] = names.get(one.at.disk, frozenset()) | {self._name(one)}
         more = {at.disk: size for at, size in self.scheduled.items() if at.host == name}
-        return with_own(node(self.world.disks.hosts[name]), names, more)
+        return with_own(self.hosts.node(name), names, more)
 
     def _disk(self, at: Address) -> Disk:
         drives = self._node(at.host).drives
@@ -400,55 +413,59 @@ class _Turn:
     def _name(self, one: Replica) -> str:
         return replica_name(self.volume, one.number)
 
-    def _step(self, found: Placed, why: WhyPlaced, instead: Replica | None) -> record.Step:
-        choice, rung = found.choice, found.rungs[-1]
+    def _step(
+        self, step: Step, found: Placed, why: WhyPlaced, instead: Replica | None
+    ) -> record.Step:
+        choice = found.choice
         nodes, disks = _stages(choice)
         return record.Step(
             replica=found.replica,
             why=why,
             instead=None if instead is None else self._name(instead),
-            rung=rung.name,
+            rung=found.rungs[-1].name,
             rule=choice.rule,
             overcommitted=choice.overcommitted,
-            candidates=len(rung.candidates),
+            candidates=step.candidates,
             nodes=nodes,
             disks=disks,
-            losers=self._losers(found.rungs),
+            losers=self._losers(step),
         )
 
-    def _losers(self, rungs: tuple[Rung, ...]) -> Losers:
+    def _losers(self, step: Step) -> Losers:
         """Who was no candidate, and why: of several rungs what the last one says."""
-        why = dict(self._switched_off())
+        why = dict(self._out_of_service())
+        rungs = step.found.rungs
         for rung in rungs:
             for kept in rung.kept:
-                told = " ".join(["anti_affinity", rung.name, *kept.by])
-                why[_address(why, kept.node, kept.disk)] = told
+                why[_address(why, kept.node, kept.disk)] = _kept(kept, rung.name)
             for one in rung.passed_over:
-                numbers = [] if one.value is None else [str(one.value), str(one.bound)]
-                told = " ".join([one.code, *numbers])
-                why[_address(why, one.node, one.disk)] = told
+                why[_address(why, one.node, one.disk)] = _passed_over(one)
         if rungs:
             for disk in rungs[-1].candidates:
                 why.pop(f"{disk.node}/{disk.name}", None)
                 why.pop(disk.node, None)
-        return _losers(sorted(why.items()))
+        counts = Counter(step.losers.counts)
+        counts.update(reason.partition(" ")[0] for reason in why.values())
+        for loser in step.losers.first:
+            told = loser.why
+            why[loser.address] = (
+                _kept(told, loser.rung) if isinstance(told, Kept) else _passed_over(told)
+            )
+        return Losers(tuple(sorted(counts.items())), tuple(sorted(why.items())[:LOSERS_NAMED]))
 
-    def _switched_off(self) -> Iterator[tuple[str, str]]:
-        hosts = self.world.disks.hosts
-        for name in sorted(hosts):
-            there = node(hosts[name])
-            if not there.ready:
-                yield name, "node_not_ready"
-            elif not there.schedulable:
-                yield name, "node_not_schedulable"
-            elif not there.allow:
-                yield name, "node_not_allowed"
+    def _out_of_service(self) -> Iterator[tuple[str, str]]:
+        for name in sorted(self._touched()):
+            off = self.hosts.node(name).out_of_service
+            if off is not None:
+                yield name, off
 
     def _refused(self) -> Refused | None:
         """What all parts together lack; the first of them gives the reason."""
         parts = [] if self.resized is None else [self.resized]
         if self.unplaced is not None:
             assert self.fact is not None
+            unplaced = self.unplaced.found
+            assert isinstance(unplaced, Unplaced)
             lacking = {
                 "missing": self.fact.replicas - len(self.replicas),
                 "waited": len(self._overdue()),
@@ -456,10 +473,10 @@ class _Turn:
             }
             parts.append(
                 Refused(
-                    reason="; ".join(self.unplaced.reasons) or self.unplaced.code,
+                    reason="; ".join(unplaced.reasons) or unplaced.code,
                     waits_for=WAITS_FOR_DISKS,
                     detail=tuple((name, count) for name, count in lacking.items() if count),
-                    losers=self._losers(self.unplaced.rungs),
+                    losers=self._losers(self.unplaced),
                 )
             )
         if not parts:
@@ -501,11 +518,17 @@ class _Turn:
         after = Counter(one.at for one in self.replicas)
         return min((after - before).total(), (before - after).total())
 
-    def _spelled(self) -> Plain:
-        """What the turn was given: all disks if one was looked for, else those the volume is on."""
+    def _digest(self) -> bytes:
+        """Of what the turn was given: all disks if one was looked for, else those the volume is on."""
+        if self.asked_everywhere:
+            return digest_beside("hosts", self.hosts.spelled(), self._spelled())
+        names = sorted({one.at.host for one in self._here()})
+        hosts: Plain = {str(name): self.hosts.fingerprint(name) for name in names}
+        return digest({**self._spelled(), "hosts": hosts})
+
+    def _spelled(self) -> dict[str, Plain]:
+        """The same but for the disks."""
         fact, policy, here = self.fact, self.world.policy.disk, self._here()
-        hosts = self.world.disks.hosts
-        names = sorted(hosts) if self.asked_everywhere else sorted({one.at.host for one in here})
         alpha = self.rules.alpha
         return {
             "volume": None
@@ -536,7 +559,6 @@ class _Turn:
             },
             "size": self.size if self.was is None else self.was.size,
             "replicas": [[one.number, *one.at, one.failed, one.overdue] for one in here],
-            "hosts": {name: fingerprint(hosts[name]) for name in names},
         }
 
     def _here(self) -> tuple[Replica, ...]:
@@ -579,6 +601,15 @@ def _losers(named: list[tuple[str, str]]) -> Losers:
     """What a record says of these; they are counted by the code that their reason begins with."""
     counts = Counter(reason.partition(" ")[0] for _, reason in named)
     return Losers(tuple(sorted(counts.items())), tuple(named[:LOSERS_NAMED]))
+
+
+def _kept(kept: Kept, rung: RungName | None) -> str:
+    return " ".join(["anti_affinity", str(rung), *kept.by])
+
+
+def _passed_over(one: PassedOver) -> str:
+    numbers = [] if one.value is None else [str(one.value), str(one.bound)]
+    return " ".join([one.code, *numbers])
 
 
 def _address(why: dict[str, str], host: str, disk: str) -> str:

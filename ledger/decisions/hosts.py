@@ -1,26 +1,41 @@
 """Hosts as the core weighs them: built when a host changes, and not again for every question.
 
-A fleet has thousands of disks and a question looks at all of them; between two questions few have
-changed. What is kept here is kept by the value of a host, so it says nothing that the host does not.
+A fleet has thousands of disks and a question is about all of them; between two questions few have
+changed. So what was made of hosts is kept - how they are spelled, and the grounds that volumes are
+placed on (``ledger.core.disk.ground``) - and made again of those that are not the same any more.
+
+That is looked at whenever a question is asked, host by host, so nothing here says what the World that
+is asked about does not, whichever Worlds were asked about in between.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from immutables import Map
+
 from ledger.core.disk.eligibility import Demands, Traits, eligible
-from ledger.core.disk.scheduling import Drive, Node, Rules, switched_off
+from ledger.core.disk.ground import Footing, Ground
+from ledger.core.disk.scheduling import Drive, Node, Rules, Volume, switched_off
 from ledger.core.disk.space import Disk, fits
-from ledger.facts.canonical import digest
+from ledger.facts.canonical import canonical, digest
 from ledger.reducers.replicas import Host
+from ledger.reducers.world import World
+from ledger.units import FleetName, NodeName
 
-_KEPT: Final = 1 << 14
-"""Hosts: more than the largest fleet is meant to have."""
+_REMEMBERED: Final = 1 << 14
+"""Changes of hosts; who has missed more had better begin anew."""
+
+_KINDS: Final = 64
+"""Selectors and rules of volumes, and sizes of each, of which grounds are kept."""
+
+_SHELF: Final = 64
+"""Hosts that are spelled together."""
 
 
-@lru_cache(maxsize=_KEPT)
-def node(host: Host) -> Node:
+def _node(host: Host) -> Node:
     """A host with its disks; none of them knows of any volume's replicas by name."""
     service = host.service
     return Node(
@@ -73,9 +88,8 @@ def with_own(
     )
 
 
-def may_take(host: Host, demands: Demands, rules: Rules, *, size: int) -> bool:
-    """Whether a disk of a host may take a replica, as far as no other replica has a say in it."""
-    there = node(host)
+def may_take(there: Node, demands: Demands, rules: Rules, *, size: int) -> bool:
+    """Whether a disk of a node may take a replica, as far as no other replica has a say in it."""
     return there.takes_replicas and any(
         switched_off(drive) is None
         and eligible(
@@ -89,8 +103,7 @@ def may_take(host: Host, demands: Demands, rules: Rules, *, size: int) -> bool:
     )
 
 
-@lru_cache(maxsize=_KEPT)
-def fingerprint(host: Host) -> str:
+def _fingerprint(host: Host) -> str:
     """Digest of all that a question reads of a host, in hex."""
     service = host.service
     return digest(
@@ -101,3 +114,212 @@ def fingerprint(host: Host) -> str:
             [list(disk) for disk in host.disks],
         ]
     ).hex()
+
+
+class Hosts:
+    """The hosts of a fleet as they were last asked about, with what was made of them."""
+
+    __slots__ = (
+        "_fingerprints", "_hosts", "_kinds", "_listed", "_looked", "_nodes", "_spelled", "_turned",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._looked: Map[NodeName, Host] = Map()
+        """The hosts that were last asked about."""
+        self._listed: list[Host] = []
+        """The same, as they are listed there."""
+        self._hosts: dict[NodeName, Host] = {}
+        self._nodes: dict[NodeName, Node] = {}
+        """Made when somebody asks for one; so are the next."""
+        self._fingerprints: dict[NodeName, str] = {}
+        self._turned = _Turned()
+        self._spelled = _Spelled()
+        self._kinds: dict[tuple[object, ...], _Kind] = {}
+
+    def look(self, hosts: Map[NodeName, Host]) -> None:
+        """Find out which hosts are not what they were."""
+        if hosts is self._looked:
+            return
+        listed, before = list(hosts.values()), self._listed
+        turned = [(was, is_) for was, is_ in zip(before, listed, strict=False) if was is not is_]
+        if len(listed) == len(before) and all(was.name == is_.name for was, is_ in turned):
+            names = [is_.name for _, is_ in turned]
+            self._hosts.update((is_.name, is_) for _, is_ in turned)
+        else:
+            known = self._hosts
+            self._hosts = {host.name: host for host in listed}
+            names = [host.name for host in listed if known.get(host.name) is not host]
+            names += [name for name in known if name not in self._hosts]
+            self._spelled.names = None
+        self._looked, self._listed = hosts, listed
+        for name in names:
+            self._nodes.pop(name, None)
+            self._fingerprints.pop(name, None)
+        self._turned.add(names)
+        self._spelled.turned.update(names)
+
+    def node(self, name: NodeName) -> Node:
+        """One of the hosts."""
+        found = self._nodes.get(name)
+        if found is None:
+            found = self._nodes[name] = _node(self._hosts[name])
+        return found
+
+    def fingerprint(self, name: NodeName) -> str:
+        """Digest of all that a question reads of one of the hosts, in hex."""
+        found = self._fingerprints.get(name)
+        if found is None:
+            found = self._fingerprints[name] = _fingerprint(self._hosts[name])
+        return found
+
+    def spelled(self) -> bytes:
+        """The names of all hosts with their fingerprints, as a canonical object."""
+        return self._spelled.whole(self)
+
+    def ground(self, volume: Volume, rules: Rules) -> Ground:
+        """What the hosts have to offer to a kind of volume; its own replicas count as anybody's."""
+        key = (
+            volume.demands,
+            volume.node_selector,
+            rules.limits,
+            rules.allow_empty_node_selector,
+            rules.allow_empty_disk_selector,
+        )
+        kind = self._kinds.pop(key, None)
+        if kind is None:
+            kind = _Kind(volume, rules)
+        self._kinds[key] = kind
+        if len(self._kinds) > _KINDS:
+            del self._kinds[next(iter(self._kinds))]
+        return kind.ground(volume.size, self, self._turned)
+
+    @property
+    def names(self) -> list[NodeName]:
+        """Of all hosts, in order."""
+        return sorted(self._hosts)
+
+    def __contains__(self, name: NodeName) -> bool:
+        """Whether there is a host of that name."""
+        return name in self._hosts
+
+
+def hosts_of(world: World) -> Hosts:
+    """The hosts of a World; good for one question."""
+    hosts = _kept(world.fleet)
+    hosts.look(world.disks.hosts)
+    return hosts
+
+
+@lru_cache(maxsize=8)
+def _kept(fleet: FleetName) -> Hosts:
+    """What is kept from question to question; another fleet's would serve, but differ in all."""
+    assert fleet, "somebody's hosts"
+    return Hosts()
+
+
+class _Turned:
+    """Which hosts are not what they were, one after the other."""
+
+    __slots__ = ("_forgotten", "_names")
+
+    def __init__(self) -> None:
+        self._forgotten = 0
+        """How many are not told of any more."""
+        self._names: list[NodeName] = []
+
+    @property
+    def count(self) -> int:
+        """How many there have been."""
+        return self._forgotten + len(self._names)
+
+    def add(self, names: list[NodeName]) -> None:
+        """These as well."""
+        self._names += names
+        if len(self._names) > _REMEMBERED:
+            self._forgotten += len(self._names)
+            self._names = []
+
+    def since(self, count: int) -> list[NodeName] | None:
+        """Those after the first so many; None where that is not known any more."""
+        if count < self._forgotten:
+            return None
+        return sorted(set(self._names[count - self._forgotten :]))
+
+
+class _Kind:
+    """The grounds of volumes that differ in their size alone."""
+
+    __slots__ = ("_footings", "_grounds", "_rules", "_seen", "_volume")
+
+    def __init__(self, volume: Volume, rules: Rules) -> None:
+        self._volume = volume
+        self._rules = rules
+        self._footings: dict[NodeName, Footing] = {}
+        self._seen = -1
+        """How many turned hosts are accounted for; none at all yet."""
+        self._grounds: dict[int, tuple[Ground, int]] = {}
+        """By size, with how many turned hosts each accounts for."""
+
+    def ground(self, size: int, hosts: Hosts, turned: _Turned) -> Ground:
+        """The ground for volumes of a size."""
+        self._judge(hosts, turned)
+        ground, seen = self._grounds.pop(size, (None, -1))
+        names = turned.since(seen)
+        if ground is None or names is None or 4 * len(names) > len(self._footings):
+            ground = Ground(size, (footing.at(size) for footing in self._footings.values()))
+        else:
+            for name in names:
+                footing = self._footings.get(name)
+                if footing is None:
+                    ground.drop(name)
+                else:
+                    ground.put(footing.at(size))
+        self._grounds[size] = ground, turned.count
+        if len(self._grounds) > _KINDS:
+            del self._grounds[next(iter(self._grounds))]
+        return ground
+
+    def _judge(self, hosts: Hosts, turned: _Turned) -> None:
+        names = turned.since(self._seen)
+        if names is None:
+            self._footings = {}
+            names = hosts.names
+        for name in names:
+            if name in hosts:
+                self._footings[name] = Footing.of(hosts.node(name), self._volume, self._rules)
+            else:
+                self._footings.pop(name, None)
+        self._seen = turned.count
+
+
+class _Spelled:
+    """All hosts as a canonical object, spelled shelf by shelf."""
+
+    __slots__ = ("_shelves", "_told", "names", "turned")
+
+    def __init__(self) -> None:
+        self.names: list[NodeName] | None = None
+        """In order; None where that is to be looked at anew."""
+        self.turned: set[NodeName] = set()
+        self._told: dict[NodeName, bytes] = {}
+        self._shelves: list[bytes] = []
+
+    def whole(self, hosts: Hosts) -> bytes:
+        """What all of them come to."""
+        stale: set[int] = set()
+        if self.names is None:
+            self.names = hosts.names
+            self._shelves = [b""] * -(-len(self.names) // _SHELF)
+            stale.update(range(len(self._shelves)))
+        for name in sorted(self.turned):
+            if name in hosts:
+                told = canonical(name) + b":" + canonical(hosts.fingerprint(name))
+                self._told[name] = told
+                stale.add(bisect_left(self.names, name) // _SHELF)
+            else:
+                self._told.pop(name, None)
+        self.turned.clear()
+        for shelf in sorted(stale):
+            names = self.names[shelf * _SHELF : (shelf + 1) * _SHELF]
+            self._shelves[shelf] = b",".join([self._told[name] for name in names])
+        return b"{" + b",".join(self._shelves) + b"}"

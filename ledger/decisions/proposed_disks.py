@@ -9,7 +9,7 @@ from typing import Final
 
 from ledger.core.disk.rebalance import Address, Measure
 from ledger.decisions import versions
-from ledger.decisions.hosts import fingerprint
+from ledger.decisions.hosts import hosts_of
 from ledger.decisions.planned import Limits, Planned
 from ledger.decisions.stock import reach, stock
 from ledger.facts.proposal import Proposed
@@ -30,7 +30,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
     )
     alpha = lying.rules.alpha
     bounds = lying.rules.limits
-    hosts = world.disks.hosts
+    hosts = hosts_of(world)
     return Planned(
         measure=MEASURE,
         before=found.before,
@@ -48,7 +48,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
         ),
         ended=found.ended,
         inputs={
-            "hosts": {name: fingerprint(hosts[name]) for name in sorted(hosts)},
+            "hosts": {name: hosts.fingerprint(name) for name in hosts.names},
             "inside": sorted(within.hosts),
             "stored": [
                 [

@@ -17,7 +17,7 @@ from ledger.core.disk.eligibility import Demands
 from ledger.core.disk.rebalance import Stock, Stored
 from ledger.core.disk.scheduling import Node, Volume
 from ledger.decisions.disk_placement import rules_of
-from ledger.decisions.hosts import node, with_own
+from ledger.decisions.hosts import hosts_of, with_own
 from ledger.reducers.replicas import Copies, replica_name
 from ledger.reducers.volumes import evicting, wanted
 from ledger.reducers.world import World
@@ -44,7 +44,7 @@ def reach(world: World, subject: Subject) -> Reach | None:
 
 def stock(world: World, within: Reach) -> Stock:
     """All that may be moved, and where to."""
-    hosts = world.disks.hosts
+    hosts = hosts_of(world)
     names: dict[NodeName, dict[str, frozenset[str]]] = {}
     stored: list[Stored] = []
     core: dict[str, Volume] = {}
@@ -64,8 +64,8 @@ def stock(world: World, within: Reach) -> Stock:
             there[one.disk] = there.get(one.disk, frozenset()) | {one.name}
     return Stock(
         nodes=[
-            _node(node(hosts[name]), names.get(name), inside=name in within.hosts)
-            for name in sorted(hosts)
+            _node(hosts.node(name), names.get(name), inside=name in within.hosts)
+            for name in hosts.names
         ],
         volumes=core,
         stored=stored,

@@ -26,7 +26,7 @@ from ledger.core.capacity.volumes import (
     VolumePlan,
     volume_capacity,
 )
-from ledger.core.disk import rebalance, scheduling, space
+from ledger.core.disk import ground, rebalance, scheduling, space
 from ledger.core.disk.affinity import Replica
 from ledger.core.division import dynamic, static_weight
 from ledger.core.division.duplicated import duplicate
@@ -169,6 +169,21 @@ def division(version: int) -> DivisionRules:
     return DIVISION.of(version)
 
 
+class PlacesReplica(Protocol):
+    """Which disk takes a new replica: of the nodes of a situation, or of the ground."""
+
+    def __call__(
+        self,
+        ground: ground.Ground,
+        situation: scheduling.Situation,
+        replicas: Sequence[Replica],
+        name: str,
+        *,
+        first: int,
+    ) -> ground.Step:
+        """Find it, or say why there is none."""
+
+
 class Expansion(Protocol):
     """Whether replicas on a disk may grow together by so many bytes."""
 
@@ -197,9 +212,7 @@ class PlansMoves(Protocol):
 class DiskRules:
     """One version of how disks are found for replicas, and of how replicas may grow and move."""
 
-    place: Callable[
-        [scheduling.Situation, Sequence[Replica], str], scheduling.Placed | scheduling.Unplaced
-    ]
+    place_on: PlacesReplica
     expansion: Expansion
     plan: PlansMoves
     first_hindered: Callable[
@@ -270,7 +283,7 @@ DISK: Final = Versions(
     "disk",
     {
         1: DiskRules(
-            place=scheduling.place,
+            place_on=ground.place_on,
             expansion=space.expansion,
             plan=rebalance.plan,
             first_hindered=rebalance.first_hindered,

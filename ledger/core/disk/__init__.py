@@ -7,6 +7,7 @@
 ``choice``        node first, then disk
 ``affinity``      which nodes and zones a volume occupies, and the disk rule
 ``scheduling``    whole steps: node filters, the anti-affinity ladder, disk filters, choice
+``ground``        the same steps where the nodes that a volume has nothing on were judged before
 ``sequence``      placements one after another on the disks of one node
 ``auto_balance``  whether a healthy volume should move a replica, and which copy then goes
 ``rebalance``     a bounded list of moves, each of which lowers the score

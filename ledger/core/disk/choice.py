@@ -83,13 +83,41 @@ def choose(
     if node is None:
         return NoDisk(size, "node", nodes)
 
-    stage, members = _disk_stage(
-        disks, NodeName(nodes.names[node]), size=size, alpha=alpha, scope=scope
+    chosen = NodeName(nodes.names[node])
+    if scope == "node":
+        return on_node([disk for disk in disks if disk.node == chosen], nodes)
+    stage = Weighing(
+        names=[disk.name for disk in disks],
+        usable=[disk.room for disk in disks],
+        totals=[disk.total for disk in disks],
+        size=size,
+        alpha=alpha,
+        feasible=[
+            place for place, disk in enumerate(disks) if disk.node == chosen and disk.room >= size
+        ],
+        listed=[place for place, disk in enumerate(disks) if disk.node == chosen],
     )
-    place = stage.best(undefined_wins=scope == "node")
+    place = stage.best(undefined_wins=False)
     if place is None:
         return NoDisk(size, "disk", nodes)
-    return Choice(members[place], "balance", False, nodes, stage)
+    return Choice(disks[place], "balance", False, nodes, stage)
+
+
+def on_node(disks: Sequence[Disk], nodes: Weighing) -> Choice:
+    """Name one of the disks of the best node, which are compared among themselves."""
+    rooms = [disk.room for disk in disks]
+    stage = Weighing(
+        names=[disk.name for disk in disks],
+        usable=rooms,
+        totals=[disk.total for disk in disks],
+        size=nodes.size,
+        alpha=nodes.alpha,
+        feasible=[place for place, room in enumerate(rooms) if room >= nodes.size],
+        listed=range(len(disks)),
+    )
+    place = stage.best(undefined_wins=True)
+    assert place is not None, "a node without a disk that is large enough is not feasible"
+    return Choice(disks[place], "balance", False, nodes, stage)
 
 
 def require_addresses(disks: Sequence[Disk]) -> None:
@@ -131,27 +159,3 @@ def _node_stage(disks: Sequence[Disk], *, size: int, alpha: Fraction, scope: Sco
         feasible=feasible,
         listed=range(len(usable)),
     )
-
-
-def _disk_stage(
-    disks: Sequence[Disk], node: NodeName, *, size: int, alpha: Fraction, scope: Scope
-) -> tuple[Weighing, Sequence[Disk]]:
-    """The set in which disks are scored, of which only those of ``node`` may be picked."""
-    here: Sequence[int]
-    if scope == "node":
-        members: Sequence[Disk] = [disk for disk in disks if disk.node == node]
-        here = range(len(members))
-    else:
-        members = disks
-        here = [place for place, disk in enumerate(disks) if disk.node == node]
-    rooms = [disk.room for disk in members]
-    stage = Weighing(
-        names=[disk.name for disk in members],
-        usable=rooms,
-        totals=[disk.total for disk in members],
-        size=size,
-        alpha=alpha,
-        feasible=[place for place in here if rooms[place] >= size],
-        listed=here,
-    )
-    return stage, members

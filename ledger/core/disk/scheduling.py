@@ -51,6 +51,7 @@ from ledger.core.disk.space import (
     Disk,
     DiskName,
     Limits,
+    Shortfall,
     ShortOf,
     fits,
     fits_under_pressure,
@@ -63,7 +64,14 @@ from ledger.units import NodeName
 RungName = Literal["unused_zone", "evict_only_zone", "unused_node", "evict_only_node", "used_node"]
 """The names are public: they stand in every disk placement."""
 
-Obstacle = Misfit | ShortOf | Literal["not_schedulable", "node_tags", "image_node_tags"]
+OutOfService = Literal[
+    "node_not_ready", "node_not_schedulable", "node_not_allowed", "node_deleting"
+]
+"""Why a node takes no replicas at all. The names are public."""
+
+Obstacle = (
+    Misfit | ShortOf | OutOfService | Literal["not_schedulable", "node_tags", "image_node_tags"]
+)
 """Why a node or a disk was passed over. The names are public."""
 
 AutoBalance = Literal["disabled", "least-effort", "best-effort"]
@@ -98,7 +106,18 @@ class Node:
     @property
     def takes_replicas(self) -> bool:
         """Whether its switches are on."""
-        return self.ready and self.schedulable and self.allow and not self.deleting
+        return self.out_of_service is None
+
+    @property
+    def out_of_service(self) -> OutOfService | None:
+        """The first switch that is not as it has to be."""
+        if not self.ready:
+            return "node_not_ready"
+        if not self.schedulable:
+            return "node_not_schedulable"
+        if not self.allow:
+            return "node_not_allowed"
+        return "node_deleting" if self.deleting else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +276,7 @@ def place(
         return Unplaced(name, "no_eligible_node", (nodes,))
 
     rungs = []
-    for rung in _Ladder.of(situation, nodes, replicas).rungs():
+    for rung in Ladder.of(situation, nodes, replicas).rungs():
         rungs.append(rung)
         if rung.candidates:
             choice = choose(
@@ -311,6 +330,39 @@ def node_tags_missing(node: Node, volume: Volume, rules: Rules) -> PassedOver | 
     return None
 
 
+def met_on(node: Node, volume: Volume, rules: Rules) -> Iterator[Drive | PassedOver]:
+    """The node's disks by name: those that are what the volume asks for, and why the others are not.
+
+    A disk that is switched off is passed over in silence, as Longhorn does; only a node that
+    has no other says so.
+    """
+    silent = True
+    for drive in sorted(node.drives, key=lambda drive: drive.disk.name):
+        switch = switched_off(drive)
+        if switch is not None:
+            yield PassedOver(node.name, drive.disk.name, switch, None)
+            continue
+        silent = False
+        misfit = eligible(
+            drive.traits,
+            volume.demands,
+            allow_empty_disk_selector=rules.allow_empty_disk_selector,
+        )
+        if misfit is None:
+            yield drive
+        else:
+            yield PassedOver(node.name, drive.disk.name, misfit.code, misfit.reason)
+    if silent:
+        yield PassedOver(node.name, "", "no_disk_allowed", "disks are unavailable")
+
+
+def passed_over(disk: Disk, short: Shortfall) -> PassedOver:
+    """A disk without enough room, and which limit says so."""
+    return PassedOver(
+        disk.node, disk.name, short.code, "insufficient storage", short.value, short.bound
+    )
+
+
 def booked(drive: Drive, replicas: Iterable[Replica], *, size: int) -> Disk:
     """The disk with all replicas of the volume on it booked, also those it does not know of yet."""
     disk = drive.disk
@@ -332,7 +384,7 @@ def _nearest(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ladder:
+class Ladder:
     """The rungs of one step, each looked at only when the one before has nothing."""
 
     situation: Situation
@@ -345,7 +397,8 @@ class _Ladder:
     """Where replicas of the volume are; one that names no node may be anywhere."""
 
     @staticmethod
-    def of(situation: Situation, nodes: Sequence[Node], replicas: Sequence[Replica]) -> "_Ladder":
+    def of(situation: Situation, nodes: Sequence[Node], replicas: Sequence[Replica]) -> "Ladder":
+        """The ladder of a step on these nodes."""
         occupied = occupancy(
             {node.name: node.zone for node in nodes}, replicas, replenishing=situation.replenishing
         )
@@ -357,9 +410,10 @@ class _Ladder:
             and any(under_pressure(drive.disk, situation.rules.limits) for drive in node.drives)
         )
         own = frozenset(replica.node for replica in replicas if replica.node or replica.disk)
-        return _Ladder(situation, nodes, replicas, occupied, pressed, own)
+        return Ladder(situation, nodes, replicas, occupied, pressed, own)
 
     def rungs(self) -> Iterator[Rung]:
+        """The rungs from the first on."""
         used, rules = self.occupancy.nodes, self.situation.rules
         free_soon = frozenset(self.occupancy.evict_only_nodes) | self.pressed
         zones_free_soon = frozenset(self.occupancy.evict_only_zones)
@@ -387,7 +441,7 @@ class _Ladder:
             )
 
     def _rung(self, name: RungName, nodes: Sequence[Node]) -> Rung:
-        passed_over: list[PassedOver] = []
+        left_out: list[PassedOver] = []
         fitting: dict[tuple[NodeName, DiskName], Disk] = {}
         for node in nodes:
             # Longhorn does not look at the selector again where it comes back to used nodes.
@@ -397,11 +451,11 @@ class _Ladder:
                 else node_tags_missing(node, self.situation.volume, self.situation.rules)
             )
             if mismatch is not None:
-                passed_over.append(mismatch)
+                left_out.append(mismatch)
                 continue
             for found in self._found(node):
                 if isinstance(found, PassedOver):
-                    passed_over.append(found)
+                    left_out.append(found)
                 else:
                     fitting[found.node, found.name] = found
 
@@ -418,7 +472,7 @@ class _Ladder:
                     if address not in allowed
                 ),
             ),
-            passed_over=tuple(passed_over),
+            passed_over=tuple(left_out),
         )
 
     def _found(self, node: Node) -> Iterable[Disk | PassedOver]:
@@ -431,39 +485,16 @@ class _Ladder:
         return known.found
 
     def _disks(self, node: Node) -> Iterator[Disk | PassedOver]:
-        """The node's disks by name: those that fit, and why the others do not.
-
-        A disk that is switched off is passed over in silence, as Longhorn does; only a node that
-        has no other says so.
-        """
-        silent = True
-        for drive in sorted(node.drives, key=lambda drive: drive.disk.name):
-            switch = switched_off(drive)
-            if switch is not None:
-                yield PassedOver(node.name, drive.disk.name, switch, None)
-                continue
-            silent = False
-            yield self._judged(node, drive)
-        if silent:
-            yield PassedOver(node.name, "", "no_disk_allowed", "disks are unavailable")
-
-    def _judged(self, node: Node, drive: Drive) -> Disk | PassedOver:
+        """The node's disks by name: those that fit, and why the others do not."""
         volume, rules = self.situation.volume, self.situation.rules
-        misfit = eligible(
-            drive.traits,
-            volume.demands,
-            allow_empty_disk_selector=rules.allow_empty_disk_selector,
-        )
-        if misfit is not None:
-            return PassedOver(node.name, drive.disk.name, misfit.code, misfit.reason)
-        disk = booked(drive, self.replicas, size=volume.size)
         check = fits_under_pressure if node.name in self.pressed else fits
-        short = check(disk, rules.limits, size=volume.size, actual=volume.actual_size)
-        if short is None:
-            return disk
-        return PassedOver(
-            node.name, disk.name, short.code, "insufficient storage", short.value, short.bound
-        )
+        for met in met_on(node, volume, rules):
+            if isinstance(met, PassedOver):
+                yield met
+                continue
+            disk = booked(met, self.replicas, size=volume.size)
+            short = check(disk, rules.limits, size=volume.size, actual=volume.actual_size)
+            yield disk if short is None else passed_over(disk, short)
 
     def _holders(
         self, disks: Mapping[tuple[NodeName, DiskName], Disk]

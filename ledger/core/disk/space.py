@@ -112,12 +112,11 @@ class Shortfall:
     bound: int
 
 
-def fits(space: Space, limits: Limits, *, size: int, actual: int) -> Shortfall | None:
-    """The first limit that a replica of ``size`` breaks; None if it fits.
+def headroom(space: Space, limits: Limits, *, actual: int) -> int | Shortfall:
+    """The largest size that fits, below zero where none does; or a limit that no size can keep to.
 
     ``actual`` is what the volume contains: that much is written as soon as the replica is built.
     """
-    _require_amounts(size=size, actual=actual)
     if space.maximum <= 0:
         return Shortfall("maximum_not_positive", space.maximum, 0)
     if space.available <= 0:
@@ -126,11 +125,22 @@ def fits(space: Space, limits: Limits, *, size: int, actual: int) -> Shortfall |
     minimum = percent_of(space.maximum, limits.min_available_pct)
     if left <= minimum:
         return Shortfall("actual_space", left, minimum)
-    promised = size + space.scheduled
     limit = percent_of(space.maximum - space.reserved, limits.over_provisioning_pct)
-    if promised > limit:
-        return Shortfall("scheduling_space", promised, limit)
-    return None
+    return limit - space.scheduled
+
+
+def fits(space: Space, limits: Limits, *, size: int, actual: int) -> Shortfall | None:
+    """The first limit that a replica of ``size`` breaks; None if it fits."""
+    _require_amounts(size=size, actual=actual)
+    most = headroom(space, limits, actual=actual)
+    if isinstance(most, Shortfall):
+        return most
+    return over_limit(space, most, size=size) if size > most else None
+
+
+def over_limit(space: Space, most: int, *, size: int) -> Shortfall:
+    """What is said of a replica that is larger than the ``most`` that fits."""
+    return Shortfall("scheduling_space", size + space.scheduled, most + space.scheduled)
 
 
 def fits_under_pressure(

@@ -45,11 +45,23 @@ ROUGH_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Outline:
+    """What a set comes to as far as its bytes go: all that a score at ``alpha`` 1 reads of it."""
+
+    members: int
+    usable: int
+    largest: Sequence[int]
+    """The two largest amounts, the larger first; of a single one, that one. So are the next."""
+    smallest: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Weighing:
     """A set with the replica that is to be placed in it.
 
     ``usable`` is never below zero here. ``feasible`` are the places in the set that may be picked,
-    ``listed`` those that are spoken of; each has at least ``size`` usable bytes.
+    ``listed`` those that are spoken of; each has at least ``size`` usable bytes. With an ``outline``
+    only the first of a larger set are given, in the order of the ranking; ``alpha`` is then 1 or more.
     """
 
     names: Sequence[str]
@@ -59,13 +71,14 @@ class Weighing:
     alpha: Fraction
     feasible: Sequence[int]
     listed: Sequence[int]
+    outline: Outline | None = None
 
     def best(self, *, undefined_wins: bool) -> int | None:
         """The place with the lowest score; undefined ones come last, or not at all."""
         if not self.feasible:
             return None
         if self.alpha >= 1:
-            if sum(self.usable) <= self.size and not undefined_wins:
+            if not undefined_wins and self._together() <= self.size:
                 return None
             return self._champion(self.feasible)
         return self._best_champion(undefined_wins=undefined_wins)
@@ -105,6 +118,9 @@ class Weighing:
         if exact[first] != exact[second]:
             return "score"
         return "usable" if self.usable[first] != self.usable[second] else "name"
+
+    def _together(self) -> int:
+        return sum(self.usable) if self.outline is None else self.outline.usable
 
     def _exactly(self, places: Iterable[int]) -> dict[int, Fraction | Literal["undefined"]]:
         scorer = _Scorer.of(self)
@@ -210,6 +226,7 @@ class _Scorer:
     """
 
     weighing: Weighing
+    byte_members: int
     bytes_left: int
     bytes_extremes: _Extremes[int]
     # Of the members that have a total: how many, the sum of their usable bytes, their ratios'
@@ -234,10 +251,19 @@ class _Scorer:
             Fraction(one, t) for t, amounts in by_total.items() for one in nsmallest(2, amounts)
         ]
         usable_by_total = {total: sum(amounts) for total, amounts in by_total.items()}
+        outline = weighing.outline
+        if outline is None:
+            members = len(weighing.usable)
+            extremes = _Extremes.of(weighing.usable)
+        else:
+            assert weighing.alpha >= 1, "an outline says nothing of ratios"
+            members = outline.members
+            extremes = _Extremes(outline.largest, outline.smallest)
         return _Scorer(
             weighing=weighing,
-            bytes_left=sum(weighing.usable) - weighing.size,
-            bytes_extremes=_Extremes.of(weighing.usable),
+            byte_members=members,
+            bytes_left=weighing._together() - weighing.size,  # noqa: SLF001 - both are of one module
+            bytes_extremes=extremes,
             members=sum(map(len, by_total.values())),
             usable=sum(usable_by_total.values()),
             ratio_extremes=_Extremes(nlargest(2, largest), nsmallest(2, smallest)),
@@ -253,13 +279,14 @@ class _Scorer:
     def score(self, place: int, ratio_sum: Fraction) -> Fraction:
         """The score of a placement, given the sum of all ratios before it."""
         weighing = self.weighing
-        alpha = min(max(weighing.alpha, Fraction(0)), Fraction(1))
         before, size, total = weighing.usable[place], weighing.size, weighing.totals[place]
         score = Fraction(0)
-        if alpha > 0:
+        if weighing.alpha > 0:
             spread = self.bytes_extremes.range_after(before, before - size)
-            score += alpha * Fraction(spread * len(weighing.usable), self.bytes_left)
-        if alpha < 1:
+            score = Fraction(spread * self.byte_members, self.bytes_left)
+        if weighing.alpha < 1:
+            alpha = max(weighing.alpha, Fraction(0))
+            score *= alpha
             taken = Fraction(size, total) if total > 0 else Fraction(0)
             if total > 0:
                 ratio = Fraction(before, total)
