@@ -193,6 +193,22 @@ async def last_said(
     return found
 
 
+async def last_setting(
+    connection: asyncpg.Connection, fleet: str, name: str, *, at: int = NEWEST
+) -> Told | None:
+    """The newest policy of a fleet that says something of this setting."""
+    return _told(
+        await connection.fetchrow(
+            f"{_EVENT} AND subject = $1 AND type = 'ledger.policy.policy.changed.v1'"
+            "   AND position <= $2 AND convert_from(payload, 'UTF8')::jsonb -> 'data' ? $3"
+            " ORDER BY position DESC LIMIT 1",
+            fleet,
+            at,
+            name,
+        )
+    )
+
+
 async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int) -> datetime | None:
     """Fleet time at a position; None where there is no such event."""
     moment: datetime | None = await connection.fetchval(

@@ -1,36 +1,58 @@
 """``ledger explain``: whatever is recorded can be told, is found by its name, and comes out again."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import islice
+from typing import get_args
 
 import pytest
 import pytest_asyncio
 from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import app
-from ledger.cli.explain import finding, telling
+from ledger.cli.explain import finding, telling, words
 from ledger.cli.explain.derivation import derive
 from ledger.cli.explain.sections import WIDTH, page
+from ledger.cli.explain.why_not import why_not
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.errors import InvalidRequest
+from ledger.facts.deployment import Deployment
+from ledger.facts.division import Division
+from ledger.facts.reason import Cause, DeadlineKind
+from ledger.facts.refusal import Refusal
 from ledger.log import lines
 from ledger.log.database import Connection, connect
 from ledger.units import FleetName
 from ledger.views import derivations
 from tests.engine.deciding import decide_all
-from tests.events_for_tests import cluster_line, workload_line
+from tests.events_for_tests import cluster_line, policy_line, workload_line
 from tests.postgres import Postgres
 
 EVENTS = 4_000
 
+KINDS = (
+    "allocation",
+    "capacity_class",
+    "deployment",
+    "disk_placement",
+    "division",
+    "incident",
+    "refusal",
+)
+"""Of which the simulated history has decisions."""
 
-async def decided(url: str, history: list[bytes]) -> None:
+
+async def ingested(url: str, history: list[bytes]) -> None:
     connection = await connect(url, None)
     await lines.ingest(connection, history, clock="event")
     await connection.close()
+
+
+async def decided(url: str, history: list[bytes]) -> None:
+    await ingested(url, history)
     await decide_all(url)
 
 
@@ -69,19 +91,14 @@ async def test_every_decision_can_be_told_and_every_division_comes_out_again(
         redone = telling.questions(of)
         sections = telling.tell(of, redone)
 
-        assert sections.caused_by
-        assert {"asked", "steps", "changed"} <= set(sections.told()) or of.decision.kind not in {
-            "division",
-            "deployment",
-            "refusal",
-        }
+        assert {"asked", "steps", "changed", "caused_by"} <= set(sections.told())
         assert [one.differs for one in redone if one.differs] == [], recorded.name
         assert page(sections)
         told[of.decision.kind] += 1
         again.update(one.question.op for one in redone)
 
     # So that nobody believes a history in which nothing happened.
-    assert min(told[kind] for kind in ("division", "deployment", "refusal")) > 10
+    assert min(told[kind] for kind in KINDS) > 5
     assert min(again[op] for op in ("division.static", "division.dynamic", "lot.draw")) > 10
     assert again["division.webster"]
 
@@ -106,6 +123,7 @@ async def test_at_a_position_the_newest_decision_by_then_is_meant(reader: Connec
 
     position = second.decision.position - 1
     meant = await finding.find(reader, "demo", subject, None, at=position)
+    assert isinstance(meant, finding.Meant)
     of = await derive(reader, meant.recorded, at=position)
 
     assert meant.recorded.name == first.name
@@ -145,6 +163,11 @@ async def test_what_an_object_was_told_to_be_is_found_by_its_index(simulated: st
     assert any("fleet_subject_position" in row[0] for row in plan)
 
 
+def test_every_code_of_a_record_has_words() -> None:
+    assert set(words.CAUSES) == set(get_args(Cause))
+    assert set(words.DEADLINES) == set(get_args(DeadlineKind))
+
+
 def asked(database_url: str, *said: str) -> Result:
     return CliRunner().invoke(app, ["explain", "--database-url", database_url, *said])
 
@@ -153,6 +176,52 @@ def settle(database_url: str, history: list[bytes]) -> None:
     """What a command is asked about, made before it has a loop of its own."""
     asyncio.run(decided(database_url, history))
 
+
+def line(kind: str, subject: str, **data: object) -> bytes:
+    """An event as a line."""
+    event = {
+        "specversion": "1.0",
+        "id": f"{kind}-{subject}",
+        "source": "/tests",
+        "type": f"ledger.{kind}.v1",
+        "subject": subject,
+        "time": "2026-01-05T11:00:00Z",
+        "fleet": "test",
+        "data": data,
+    }
+    return json.dumps(event).encode()
+
+
+def pod_line(name: str, **more: object) -> bytes:
+    """A pod on node n1 of c1."""
+    return line(
+        "workload.pod.observed",
+        f"c1/shop/{name}",
+        cluster="c1",
+        namespace="shop",
+        name=name,
+        uid=f"uid-{name}",
+        node="n1",
+        phase="Running",
+        **more,
+    )
+
+
+PODS = [
+    line(
+        "workload.replicaset.upserted",
+        "c1/shop/cart-77",
+        cluster="c1",
+        namespace="shop",
+        name="cart-77",
+        uid="uid-77",
+        owner={"kind": "Deployment", "name": "cart", "uid": "uid-cart"},
+        template_hash="77",
+        replicas=1,
+    ),
+    pod_line("cart-77-abcde", owner={"kind": "ReplicaSet", "name": "cart-77", "uid": "uid-77"}),
+    pod_line("stray"),
+]
 
 HISTORY = [
     cluster_line(1),
@@ -211,3 +280,63 @@ def test_what_was_never_served_is_told_as_pending(database_url: str) -> None:
     assert "no cluster it may go to is there and ready" in said.stdout
     assert "It waits for a cluster that it may go to." in said.stdout
     assert "c9: is not there (unknown)" in said.stdout
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_who_lost_is_told_with_the_recorded_reason(reader: Connection) -> None:
+    asked_of = 0
+    async for recorded in every_decision(reader):
+        outcome = recorded.decision.outcome
+        if not isinstance(outcome, Deployment | Division | Refusal):
+            continue
+        held = set()
+        if isinstance(outcome, Deployment):
+            held = {instance.node for instance in outcome.instances}
+        for name, code in outcome.losers.named:
+            of = await derive(reader, recorded)
+            said = await why_not(reader, of, [], [], name)
+
+            assert said.verdict == ("it_is" if name in held else "lost")
+            assert said.reason == (None if name in held else code)
+            asked_of += 1
+    assert asked_of > 50
+
+
+def test_a_node_that_came_later_and_one_that_nobody_knows(database_url: str) -> None:
+    settle(database_url, [*HISTORY, cluster_line(3)])
+
+    later = asked(database_url, "shop/cart", "--why-not", "c3", "--json")
+    nobody = asked(database_url, "shop/cart", "--why-not", "c4", "--json")
+    it_is = asked(database_url, "shop/card", "--why-not", "c2", "--json")
+
+    assert json.loads(later.stdout)["why_not"]["verdict"] == "not_asked"
+    assert "came after" in json.loads(later.stdout)["why_not"]["lines"][0]
+    assert json.loads(nobody.stdout)["why_not"]["verdict"] == "unknown"
+    assert json.loads(it_is.stdout)["why_not"]["verdict"] == "it_is"
+
+
+def test_what_is_held_or_not_decided_yet_says_so(database_url: str) -> None:
+    settle(database_url, [policy_line(1, hold=True), *HISTORY])
+    held = asked(database_url, "shop/cart", "--json")
+    asyncio.run(ingested(database_url, [workload_line(7, replicas=1, name="new")]))
+
+    behind = asked(database_url, "shop/new", "--json")
+    said = asked(database_url, "shop/new")
+
+    assert json.loads(held.stdout)["waiting"] == "hold"
+    assert json.loads(behind.stdout)["waiting"] == "undecided"
+    assert "1 events wait to be decided" in said.stdout
+
+
+def test_a_pod_counts_for_whoever_owns_its_replicaset(database_url: str) -> None:
+    settle(database_url, [*HISTORY, *PODS])
+
+    said = json.loads(asked(database_url, "c1/shop/cart-77-abcde", "--json").stdout)
+    by_name = json.loads(asked(database_url, "cart-77-abcde", "--json").stdout)
+    stranger = asked(database_url, "c1/shop/stray")
+
+    assert said["subject"] == "shop/cart"
+    assert said == by_name
+    assert said["pod"]["data"]["node"] == "n1"
+    assert stranger.exit_code == 70
+    assert "it counts for no workload" in stranger.stderr

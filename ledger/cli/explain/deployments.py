@@ -34,6 +34,7 @@ WHYS: Final[dict[Why, str]] = {
     "no_room": "its new request does not fit where it was",
     "selector": "its node does not match the new selector",
     "fresh": "somebody wanted all of them anew",
+    "proposal": "an approved proposal moved it",
 }
 
 NUMBERS_TOLD: Final = 16

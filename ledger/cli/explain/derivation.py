@@ -40,8 +40,8 @@ class Derivation:
     """The last result of what was wanted, if the subject's life had one."""
     wish: Told | None
     """What the workload or volume was told to be; None where no event is there that says so."""
-    round: RoundTold | None
-    """How the queues stood after the round, for jobs."""
+    beside: tuple[Recorded, ...]
+    """What the same round decided, for jobs."""
     ending: Ending | None
     """What became of it, if it is a refusal."""
     newer: Recorded | None
@@ -56,6 +56,15 @@ class Derivation:
     def outcome(self) -> Outcome:
         """Its answer."""
         return self.recorded.decision.outcome
+
+    @property
+    def round(self) -> RoundTold | None:
+        """How the queues stood after the round, where that was told: by the first of its decisions."""
+        for one in (self.recorded, *self.beside):
+            told = one.decision.outcome
+            if isinstance(told, Allocation | Eviction) and told.round.shares:
+                return told.round
+        return None
 
     @property
     def wished(self) -> Mapping[str, Any]:
@@ -93,7 +102,7 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
         previous=previous,
         last=last,
         wish=wish,
-        round=await _round(connection, decision),
+        beside=await _beside(connection, decision),
         ending=await derivations.ending(connection, fleet, decision.number),
         newer=newer,
     )
@@ -140,18 +149,16 @@ async def _began_anew(
     return ended is not None and ended.position > last.decision.position
 
 
-async def _round(connection: Connection, decision: Decision) -> RoundTold | None:
-    """What the first decision of a round says for all of them."""
-    outcome = decision.outcome
-    if not isinstance(outcome, Allocation | Eviction):
-        return None
-    if outcome.round.shares:
-        return outcome.round
-    for one in await derivations.at_position(
-        connection, decision.fleet, decision.position, ["allocation", "eviction"]
-    ):
-        told = one.decision.outcome
-        assert isinstance(told, Allocation | Eviction)
-        if told.round.number == outcome.round.number and told.round.shares:
-            return told.round
-    return outcome.round
+async def _beside(connection: Connection, decision: Decision) -> tuple[Recorded, ...]:
+    """What else the round decided that this one is of; deadlines close rounds of their own."""
+    if not isinstance(decision.outcome, Allocation | Eviction):
+        return ()
+    kinds = ["allocation", "eviction", "refusal"]
+    found = await derivations.at_position(connection, decision.fleet, decision.position, kinds)
+    return tuple(
+        one
+        for one in found
+        if one.decision.deadline == decision.deadline
+        and one.decision.number != decision.number
+        and _wanted(one.decision.outcome) == "allocation"
+    )

@@ -4,7 +4,8 @@
 ``fleet/1/42``               the same by its name outside the database
 ``namespace/name``           a workload or a job
 ``namespace/name@cluster``   its deployment on the nodes of a cluster
-``name``                     a volume, or the workload or job of that name if there is one only
+``cluster/namespace/pod``    a pod, by what was placed where it is
+``name``                     a volume, or the workload, job or pod of that name if there is one only
 
 Of a subject the newest decision that placed something is meant, or else the newest refusal. A name
 that means several things is refused with all of them, one that means nothing with those that are
@@ -17,9 +18,13 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple, get_args
 
+from ledger.cli.explain import pods, undecided
 from ledger.cli.explain.derivation import WORKLOAD_TOLD, workload_of
+from ledger.cli.explain.pods import Pod
+from ledger.cli.explain.undecided import Undecided
 from ledger.errors import InvalidRequest
 from ledger.facts.division import Division
+from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Recorded
@@ -34,6 +39,7 @@ PLACING: Final[Mapping[str, tuple[str, ...]]] = {
     "volume": ("disk_placement",),
     "capacity_class": ("capacity_class",),
     "incident": ("incident",),
+    "proposal": ("proposal",),
 }
 """The kinds of decisions that give something a place, or say something of its own; most telling first."""
 
@@ -42,6 +48,7 @@ REFUSING: Final[Mapping[str, tuple[str, ...]]] = {
     "deployment": ("refusal/deployment",),
     "job": ("refusal/allocation",),
     "volume": ("refusal/disk_placement",),
+    "proposal": ("refusal/proposal",),
 }
 
 NEAR_NAMES: Final = 6
@@ -54,11 +61,22 @@ _NAME_OF_ONE: Final = re.compile(r"(.+)/([0-9]{1,9})/([0-9]{1,18})")
 
 
 class Meant(NamedTuple):
-    """A decision, and the subject by which it was found."""
+    """A decision, and what it was found by."""
 
     recorded: Recorded
     subject: str | None
     """None where the decision itself was named."""
+    pod: Pod | None = None
+
+    @property
+    def told(self) -> str:
+        """What it is and how to name it, for whoever has to choose."""
+        if self.pod is not None:
+            return f"pod {self.pod.cluster}/{self.pod.namespace}/{self.pod.name}"
+        outcome = self.recorded.decision.outcome
+        kind = outcome.wanted if isinstance(outcome, Refusal) else outcome.kind
+        thing = next((thing for thing in PLACING if kind in PLACING[thing]), kind)
+        return f"{thing} {self.subject}"
 
 
 async def fleet_of(connection: Connection, wanted: str | None, what: str = "") -> str:
@@ -107,8 +125,8 @@ async def position_at(connection: Connection, fleet: str, at: str | None) -> int
 
 async def find(
     connection: Connection, fleet: str, what: str, kind: Kind | None, *, at: int = NEWEST
-) -> Meant:
-    """The decision that is meant."""
+) -> Meant | Undecided:
+    """The decision that is meant, or why there is none about what is."""
     number = _NUMBER.fullmatch(what)
     named = _NAME_OF_ONE.fullmatch(what)
     if kind in (None, "decision") and (number or (named and named[1] == fleet)):
@@ -119,14 +137,20 @@ async def find(
     found = await _about(connection, fleet, what, kind, at)
     if found and (kind is not None or "/" in what):
         return found[0]
-    others = await _called(connection, fleet, what, kind, at)
+    others = [
+        *await _called(connection, fleet, what, kind, at),
+        *await _pods(connection, fleet, what, kind, at),
+    ]
     if len(found) + len(others) == 1:
         return [*found, *others][0]
     if found or others:
-        several = [f"{_thing(one)} {one.subject}" for one in [*found, *others]]
+        several = [one.told for one in [*found, *others]]
         raise InvalidRequest(
             "ambiguous", f"{what} may be any of these, say --kind or all of it: {_list(several)}"
         )
+    told = await undecided.find(connection, fleet, what, at=at)
+    if told is not None:
+        return told
     known = await derivations.subjects(connection, fleet)
     raise InvalidRequest(
         "unknown_subject", f"{what}: nothing was decided about it; {_near(what, known, 'names')}"
@@ -193,11 +217,23 @@ async def _called(
     return found
 
 
-def _thing(meant: Meant) -> str:
-    decision = meant.recorded.decision
-    outcome = decision.outcome
-    kind = outcome.wanted if outcome.kind == "refusal" else outcome.kind
-    return next((thing for thing in PLACING if kind in PLACING[thing]), kind)
+async def _pods(
+    connection: Connection, fleet: str, what: str, kind: Kind | None, at: int
+) -> list[Meant]:
+    """The pods that are meant, each with the decision that tells most of where it is."""
+    if kind not in (None, "pod"):
+        return []
+    found = []
+    for pod in await pods.find(connection, fleet, what, at=at):
+        recorded = await pods.decided(connection, fleet, pod, at=at)
+        if recorded is None:
+            raise InvalidRequest(
+                "unknown_subject",
+                f"{what}: {'; '.join(pods.told(pod, [], as_of_now=False))}, about"
+                " which nothing was decided",
+            )
+        found.append(Meant(recorded, recorded.decision.subject, pod))
+    return found
 
 
 def _near(what: str, known: Sequence[str], name: str) -> str:

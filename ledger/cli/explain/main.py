@@ -5,17 +5,20 @@ is found by an index; the history is not folded again.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final
 
 import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
-from ledger.cli.explain import finding, telling
+from ledger.cli.explain import finding, pods, telling
 from ledger.cli.explain.derivation import Derivation, derive
 from ledger.cli.explain.finding import Kind, Meant
+from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.redoing import Redone
-from ledger.cli.explain.sections import Sections, page
+from ledger.cli.explain.sections import Sections, fold, page
+from ledger.cli.explain.undecided import Undecided
+from ledger.cli.explain.why_not import WhyNot, why_not
 from ledger.cli.run import run
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.views import derivations
@@ -38,8 +41,8 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="DECISION|WORKLOAD|VOLUME|JOB",
-            help="A number, namespace/name, namespace/name@cluster, or a name.",
+            metavar="DECISION|WORKLOAD|POD|VOLUME|JOB",
+            help="A number, namespace/name, namespace/name@cluster, cluster/namespace/pod, or a name.",
         ),
     ],
     kind: Annotated[
@@ -51,6 +54,15 @@ def explain(
         typer.Option(
             metavar="POSITION|TIME",
             help="As it was then: a position of the log, or a time (RFC 3339).",
+            show_default=False,
+        ),
+    ] = None,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            "--why-not",
+            metavar="PLACE",
+            help="Why it is not there: a cluster, a node or a disk.",
             show_default=False,
         ),
     ] = None,
@@ -66,17 +78,24 @@ def explain(
     first, with what is short and what it waits for. docs/explain.md has examples.
     """
 
-    async def main() -> Explained:
+    async def main() -> Explained | Undecided:
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
-                return await _explained(connection, what, kind, at, fleet)
+                return await _explained(connection, what, kind, at, place, fleet)
 
     explained = run(main)
-    if as_json:
-        typer.echo(json.dumps(explained.plain()))
-    else:
-        explained.show()
+    match explained:
+        case Explained() if as_json:
+            typer.echo(json.dumps(explained.plain()))
+        case Explained():
+            explained.show()
+        case Undecided() if as_json:
+            typer.echo(json.dumps(telling.undecided(explained)))
+        case Undecided():
+            typer.secho(f"nothing was decided about {explained.subject}", bold=True)
+            for line in fold(explained.line) + fold(telling.said(explained.told)):
+                typer.echo(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +107,17 @@ class Explained:
     sections: Sections
     standing: list[Recorded]
     places: list[Place]
+    pod: Pod | None
+    why_not: WhyNot | None
 
     def plain(self) -> dict[str, Any]:
         """For machines."""
         return telling.plain(
             self.of, self.again, self.sections, standing=self.standing, places=self.places
-        )
+        ) | {
+            "pod": None if self.pod is None else telling.event(self.pod.seen),
+            "why_not": None if self.why_not is None else asdict(self.why_not),
+        }
 
     def show(self) -> None:
         """For people."""
@@ -101,7 +125,10 @@ class Explained:
         typer.secho(first, bold=True)
         for line in rest:
             typer.echo(line)
+        answers = ("PENDING", "WHY NOT")
         for name, lines in page(self.sections):
+            if self.why_not is not None and name not in answers:
+                continue  # Who asks about a place does not ask for everything.
             typer.echo()
             typer.secho(name, bold=True)
             for line in lines:
@@ -109,33 +136,44 @@ class Explained:
 
 
 async def _explained(
-    connection: Connection, what: str, kind: Kind | None, at: str | None, fleet: str | None
-) -> Explained:
+    connection: Connection,
+    what: str,
+    kind: Kind | None,
+    at: str | None,
+    place: str | None,
+    fleet: str | None,
+) -> Explained | Undecided:
     named = await finding.fleet_of(connection, fleet, what)
     position = await finding.position_at(connection, named, at)
     until = NEWEST if position is None else position
     meant = await finding.find(connection, named, what, kind, at=until)
+    if isinstance(meant, Undecided):
+        return meant
     of = await derive(connection, meant.recorded, at=until)
     again = telling.questions(of)
     sections = telling.tell(of, again)
-    standing, places = await _now(connection, named, meant, position)
-    sections.pending += telling.pending(standing)
+    parts = await _parts(connection, named, meant, at=until)
+    standing = await derivations.open_refusals(connection, named, parts, at=position)
+    wanted = [(kind, subject) for kind in PLACED for subject in parts]
+    # What was in force at an earlier position no view says.
+    places = [] if position is not None else await derivations.places(connection, named, wanted)
+    pod = meant.pod
+    if pod is not None:
+        there = await pods.here(connection, named, pod)
+        sections.pod += pods.told(pod, there, as_of_now=position is None)
+    sections.pending += telling.pending(standing, places)
     sections.now += telling.now(places)
-    return Explained(of, again, sections, standing, places)
+    why = None
+    if place is not None:
+        why = await why_not(connection, of, standing, parts, place, at=until)
+        sections.why_not += why.lines
+    return Explained(of, again, sections, standing, places, pod, why)
 
 
-async def _now(
-    connection: Connection, fleet: str, meant: Meant, position: int | None
-) -> tuple[list[Recorded], list[Place]]:
-    """What stands refused and what is in force, for whoever asked about a subject."""
+async def _parts(connection: Connection, fleet: str, meant: Meant, *, at: int) -> list[str]:
+    """The subjects that whoever asked means; a decision by itself is about nothing but itself."""
     if meant.subject is None:
-        return [], []
-    until = NEWEST if position is None else position
-    subjects = [meant.subject]
+        return []
     if "/" in meant.subject and "@" not in meant.subject:
-        subjects = await finding.parts(connection, fleet, meant.subject, at=until)
-    standing = await derivations.open_refusals(connection, fleet, subjects, at=position)
-    if position is not None:
-        return standing, []  # What was in force then no view says.
-    wanted = [(kind, subject) for kind in PLACED for subject in subjects]
-    return standing, await derivations.places(connection, fleet, wanted)
+        return await finding.parts(connection, fleet, meant.subject, at=at)
+    return [meant.subject]

@@ -9,9 +9,9 @@ from ledger.facts.refusal import Refusal
 WANTED = {
     "division": "to be divided over clusters",
     "deployment": "to be deployed on nodes",
-    "allocation": "tasks to be placed",
-    "disk_placement": "replicas on disks",
-    "capacity_class": "a capacity class",
+    "allocation": "for places for its tasks",
+    "disk_placement": "for disks for its replicas",
+    "proposal": "to be made better",
 }
 """What was asked for, by kind."""
 

@@ -9,14 +9,30 @@ from typing import Any, Final
 
 import orjson
 
-from ledger.cli.explain import deployments, divisions, redoing, refusals, words
+from ledger.cli.explain import (
+    deployments,
+    disks,
+    divisions,
+    others,
+    redoing,
+    refusals,
+    rounds,
+    words,
+)
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
+from ledger.cli.explain.undecided import Undecided
 from ledger.cli.solve.division_questions import WHAT_A_BRANCH_DOES
+from ledger.facts.allocation import Allocation
+from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import record
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
+from ledger.facts.eviction import Eviction
+from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.views.derivations import Place, Recorded, Told
 
@@ -59,8 +75,16 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
             deployments.tell(of, deployment, sections)
         case Refusal() as refusal:
             refusals.tell(of, refusal, sections)
-        case _:
-            pass
+        case DiskPlacement() as placement:
+            disks.tell(of, placement, sections)
+        case Allocation() | Eviction() as moved:
+            rounds.tell(of, moved, sections)
+        case CapacityClass() as target:
+            others.tell_target(of, target, sections)
+        case Incident() as incident:
+            others.tell_incident(incident, sections)
+        case Proposal() as proposal:
+            others.tell_proposal(of, proposal, sections)
     _redone(of, again, sections)
     sections.caused_by += caused_by(of)
     previous = of.previous
@@ -97,11 +121,11 @@ def caused_by(of: Derivation) -> list[str]:
         lines.append(f"a deadline ran out: {words.ran_out(decision.deadline)}, before")
     if of.cause is None:
         return [*lines, f"event {decision.position}, which was archived"]
-    event = of.cause
+    cause = of.cause
     lines += [
-        f"event {event.position}: {event.type} {event.subject}",
-        f"by {event.source}, id {event.id}, at {_moment(event)}",
-        f"came by {_channel(event)}",
+        f"event {cause.position}: {cause.type} {cause.subject}",
+        f"by {cause.source}, id {cause.id}, at {_moment(cause)}",
+        f"came by {_channel(cause)}",
     ]
     return lines
 
@@ -116,8 +140,24 @@ def _channel(event: Told) -> str:
     return f"{event.channel}, {event.topic}/{event.partition}@{event.kafka_offset}"
 
 
-def pending(found: Sequence[Recorded]) -> list[str]:
-    """What stands refused, with what is short and what it waits for."""
+def said(told: Told) -> str:
+    """Which event told it."""
+    return f"told by event {told.position}: {told.type}, id {told.id} of {told.source}"
+
+
+def undecided(found: Undecided) -> dict[str, Any]:
+    """For machines: what there is to say where there is no decision."""
+    return {
+        "decision": None,
+        "fleet": found.fleet,
+        "subject": found.subject,
+        "waiting": found.waiting,
+        "wish": event(found.told),
+    }
+
+
+def pending(found: Sequence[Recorded], places: Sequence[Place]) -> list[str]:
+    """What stands refused, with what is short, what it waits for, and how much of it there is now."""
     lines: list[str] = []
     for one in found:
         decision = one.decision
@@ -131,8 +171,23 @@ def pending(found: Sequence[Recorded]) -> list[str]:
                 f" {decision.position}"
             ),
             *refusals.short(refusal, decision.subject),
+            *_by_now(decision.subject, refusal, places),
         ]
     return lines
+
+
+def _by_now(subject: str, refusal: Refusal, places: Sequence[Place]) -> list[str]:
+    """A refusal is not recorded again while its reason stays, so its numbers may be of long ago."""
+    workload, at, cluster = subject.partition("@")
+    if refusal.wanted != "deployment" or not at:
+        return []
+    share = sum(
+        one.held
+        for one in places
+        if (one.kind, one.subject, one.cluster) == ("division", workload, cluster)
+    )
+    held = sum(one.held for one in places if (one.kind, one.subject) == ("deployment", subject))
+    return [f"by now: {share} of the division belong there, {held} are"] if share else []
 
 
 def now(places: Sequence[Place]) -> list[str]:
@@ -169,8 +224,8 @@ def plain(
         "subject": of.decision.subject,
         "digest": of.recorded.digest,
         "record": orjson.loads(record(of.decision)),
-        "event": None if of.cause is None else _event(of.cause),
-        "wish": None if of.wish is None else _event(of.wish),
+        "event": None if of.cause is None else event(of.cause),
+        "wish": None if of.wish is None else event(of.wish),
         "previous": _name(of.previous),
         "last_result": _name(of.last),
         "newer": _name(of.newer),
@@ -211,20 +266,21 @@ def _name(one: Recorded | None) -> dict[str, Any] | None:
     }
 
 
-def _event(event: Told) -> dict[str, Any]:
+def event(told: Told) -> dict[str, Any]:
+    """An event for machines."""
     return {
-        "position": event.position,
-        "type": event.type,
-        "subject": event.subject,
-        "source": event.source,
-        "id": event.id,
-        "recorded_at": _moment(event),
-        "channel": event.channel,
-        "topic": event.topic,
-        "partition": event.partition,
-        "kafka_offset": event.kafka_offset,
-        "effect": event.effect,
-        "data": event.data,
+        "position": told.position,
+        "type": told.type,
+        "subject": told.subject,
+        "source": told.source,
+        "id": told.id,
+        "recorded_at": _moment(told),
+        "channel": told.channel,
+        "topic": told.topic,
+        "partition": told.partition,
+        "kafka_offset": told.kafka_offset,
+        "effect": told.effect,
+        "data": told.data,
     }
 
 

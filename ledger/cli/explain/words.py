@@ -26,6 +26,9 @@ CAUSES: Final[Mapping[Cause, str]] = {
     "round": "a round of jobs closed",
     "policy": "it had been refused, and the policy changed",
     "room": "it had been refused, and there is more room",
+    "requested": "somebody asked for a proposal",
+    "deficit": "too few are on on-demand nodes",
+    "approved": "what was proposed was approved",
     "target": "it had been refused, and another part of it belongs on on-demand nodes",
 }
 """Why a subject was asked."""
@@ -50,6 +53,9 @@ BRANCHES: Final[dict[str, str]] = {
     "placed": "what was wanted found its places",
     "released": "what is not wanted any more was released",
     "resized": "another size",
+    "moved": "what was proposed and approved was moved",
+    "proposed": "what would be better was proposed; nothing moves before it is approved",
+    "nothing_to_move": "nothing would be better",
     "refused": "not served; what was in force stays in force",
 }
 """What was done, where no explainer of ``ledger solve`` says it."""
@@ -91,6 +97,12 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "queue_limit": "with one more task its queue would hold more than it deserves",
     "node_fit": "no node has room for one of its tasks",
     "queue_overused": "its queue has all it deserves",
+    "being_decided": "something it would move is decided about anyway",
+    "not_movable": "something it would move is not there, broken, or has to leave",
+    "target_unavailable": "nothing new may go where something would move",
+    "unsuitable": "something does not want to be where it would move",
+    "no_room": "there is too little room where something would move",
+    "unknown_subject": "there is nothing of that name to be proposed about",
     "invalid_cpu": "what it asks for of cpu means nothing",
     "invalid_volume": "one of the volumes it asks for means nothing",
 }

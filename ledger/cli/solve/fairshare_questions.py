@@ -967,12 +967,17 @@ def _stands(standing: Standing) -> str:
 def _ballot(ballot: Ballot) -> str:
     verdict = "grants" if ballot.granted else "keeps"
     said = f"{ballot.voter} {verdict} {ballot.task}"
-    if ballot.rule == "conformance":
+    return compared(said, ballot.rule, ballot.left, ballot.right, ballot.before)
+
+
+def compared(said: str, rule: str, left: Fraction, right: Fraction, before: Fraction | None) -> str:
+    """What a voter said, with the numbers that its rule compared."""
+    if rule == "conformance":
         return said
-    numbers = f"{_written(ballot.left)} against {_written(ballot.right)}"
-    if ballot.before is not None:
-        numbers += f", before that {_written(ballot.before)}"
-    return f"{said}: by {ballot.rule}, {numbers}"
+    numbers = f"{_written(left)} against {_written(right)}"
+    if before is not None:
+        numbers += f", before that {_written(before)}"
+    return f"{said}: by {rule}, {numbers}"
 
 
 def _written(number: Fraction) -> str:

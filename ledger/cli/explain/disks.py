@@ -1,0 +1,164 @@
+"""A disk placement told: each replica that was placed with the rung, the scores and who was kept away."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ledger.cli.explain import words
+from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.sections import Sections, losers, rows
+from ledger.facts.disk_placement import (
+    DiskPlacement,
+    Gone,
+    InForce,
+    Step,
+    Weighed,
+    WhyPlaced,
+    WhyReleased,
+)
+
+PLACED_BECAUSE: Final[Mapping[WhyPlaced, str]] = {
+    "missing": "there were too few",
+    "waited": "another was waited for in vain",
+    "evicting": "the disk of another is to be emptied",
+    "proposal": "an approved proposal moved it",
+}
+
+RELEASED_BECAUSE: Final[Mapping[WhyReleased, str]] = {
+    "lost": "its disk is gone",
+    "failed": "it broke and will not come back",
+    "surplus": "fewer are wanted",
+    "evicting": "its disk is to be emptied, and its replacement is there",
+    "waited": "it was waited for in vain, and its replacement is there",
+    "gone": "its volume is gone",
+    "proposal": "an approved proposal moved it",
+}
+
+RULES: Final[Mapping[str, str]] = {
+    "single": "it was the only one",
+    "balance": "the set is best balanced with it",
+    "overcommitted": "no disk had room, and it has most",
+}
+
+RUNGS: Final[Mapping[str, str]] = {
+    "unused_zone": "a zone without replicas of the volume",
+    "evict_only_zone": "a zone with replicas that have to leave only",
+    "unused_node": "a node without replicas of the volume",
+    "evict_only_node": "a node with replicas that have to leave only",
+    "used_node": "any node",
+}
+
+
+def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
+    """Everything a record says of a turn."""
+    sections.asked += _asked(of, placement)
+    sections.known += [
+        f"balanced with alpha {placement.alpha} over {placement.scope}",
+        *(
+            f"for {step.replica}: {_disks(step.candidates)} could take it"
+            for step in placement.steps
+        ),
+    ]
+    sections.last_result += _last(of)
+    sections.steps += _steps(of, placement)
+    sections.draw.append("no lot: between equal scores the node's and the disk's name decide")
+    for step in placement.steps:
+        sections.losers += [
+            f"{step.replica} not on {line}" for line in losers(step.losers) if step.losers.counts
+        ]
+        sections.losers += [
+            f"{step.replica} not on {one.name}: {words.LOST_BECAUSE['outranked']}"
+            for one in (*step.nodes[1:], *step.disks[1:])
+        ]
+    if not sections.losers:
+        sections.losers.append("nobody")
+    sections.changed += _changed(of, placement)
+
+
+def where(one: InForce | Gone) -> str:
+    """A disk by its full name."""
+    if isinstance(one, Gone):
+        return f"{one.node}/{one.disk}"
+    return "/".join(filter(None, (one.cluster, one.node, one.disk)))
+
+
+def _asked(of: Derivation, placement: DiskPlacement) -> list[str]:
+    many = "replica" if placement.wanted == 1 else "replicas"
+    lines = [
+        (
+            f"{placement.wanted} {many} of volume {placement.volume}, {words.bytes_(placement.size)}"
+            f" each (uid {placement.uid})"
+        )
+    ]
+    if of.wish is not None:
+        told = ", ".join(
+            f"{name} {of.wished[name]}" for name in sorted(of.wished) if of.wished[name]
+        )
+        lines.append(f"told by event {of.wish.position}: {told}")
+    return lines
+
+
+def _disks(count: int) -> str:
+    return "1 disk" if count == 1 else f"{count} disks"
+
+
+def _last(of: Derivation) -> list[str]:
+    if of.last is None:
+        return ["none"]
+    last = of.last.decision
+    outcome = last.outcome
+    assert isinstance(outcome, DiskPlacement), "the last result of a volume is one"
+    places = ", ".join(f"{one.replica} on {where(one)}" for one in outcome.replicas)
+    return [f"#{last.number} at position {last.position}: {places or 'nowhere'}"]
+
+
+def _steps(of: Derivation, placement: DiskPlacement) -> list[str]:
+    lines: list[str] = []
+    if placement.size != placement.previous_size and of.last is not None:
+        before, now = words.bytes_(placement.previous_size), words.bytes_(placement.size)
+        lines.append(f"each replica from {before} to {now}: every disk had room for that")
+    placed = {one.replica: where(one) for one in placement.replicas}
+    for step in placement.steps:
+        lines += [*([""] if lines else []), *_step(step, placed.get(step.replica, "?"))]
+    lines += [
+        f"{one.replica} released from {where(one)}: {RELEASED_BECAUSE[one.why]}"
+        for one in placement.released
+    ]
+    if not placement.complete:
+        lines.append("not all of it could be served: the refusal after it says what is short")
+    return lines or [f"nothing was placed or released ({of.decision.branch})"]
+
+
+def _step(step: Step, place: str) -> list[str]:
+    instead = "" if step.instead is None else f", in place of {step.instead}"
+    rung = RUNGS.get(step.rung, step.rung)
+    rule = RULES.get(step.rule, step.rule)
+    lines = [
+        f"{step.replica} on {place}: {PLACED_BECAUSE[step.why]}{instead}",
+        f"found on {rung} ({step.rung}), of {_disks(step.candidates)}: {rule} ({step.rule})",
+    ]
+    if step.overcommitted:
+        lines.append("the disk is promised more than it has")
+    for name, stage in (("node", step.nodes), ("disk", step.disks)):
+        if stage:
+            lines += rows([name, "score", "usable bytes"], _weighed(stage), numbers=range(1, 3))
+    return lines
+
+
+def _weighed(stage: tuple[Weighed, ...]) -> list[list[str]]:
+    return [[one.name, one.score, str(one.room)] for one in stage]
+
+
+def _changed(of: Derivation, placement: DiskPlacement) -> list[str]:
+    last = None if of.last is None else of.last.decision.outcome
+    before = (
+        {one.replica: where(one) for one in last.replicas}
+        if isinstance(last, DiskPlacement)
+        else {}
+    )
+    now = {one.replica: where(one) for one in placement.replicas}
+    changes = [
+        f"{name}: {before.get(name, 'nowhere')} -> {now.get(name, 'nowhere')}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    return changes or ["nothing"]

@@ -1,0 +1,90 @@
+"""Decisions that place nothing, told: a target of on-demand instances, an incident, a proposal."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+from ledger.cli.explain import words
+from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.sections import Sections, rows
+from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.incident import Incident, What
+from ledger.facts.proposal import Proposal, WhyNoMore
+
+FOUND: Final[Mapping[What, str]] = {
+    "over_committed": "the node declares less than is held there; by how much, amount by amount",
+    "pods_beyond_instances": "more pods are seen there than the ledger placed",
+    "share_base_kept": "the node wanted to be divided into other pieces while some were given out",
+}
+
+
+NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
+    "undefined": "nothing has a score",
+    "no_better_move": "no other move would lower the score",
+    "max_moves": "so many moves it may have",
+    "max_bytes": "so many bytes it may move",
+}
+
+
+def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> None:
+    """How many instances belong on on-demand nodes; the arithmetic is told by ``ledger solve``."""
+    sections.asked.append(
+        f"how many of {target.share} instances of {target.namespace}/{target.workload} on"
+        f" {target.cluster} belong on on-demand nodes"
+    )
+    if of.wish is not None:
+        read = of.wished.get("min_available")
+        sections.asked.append(f"told by event {of.wish.position}: min_available {read!r}")
+    sections.known.append(f"the text that counted: {target.read!r}; mode {target.mode}")
+    if target.flags:
+        sections.known.append(f"flags: {' '.join(target.flags)}")
+    sections.last_result.append(_belong(target.previous))
+    sections.losers.append("nobody")
+    sections.changed.append(f"{_belong(target.previous)} -> {_belong(target.target)}")
+
+
+def _belong(target: int | None) -> str:
+    return "all as they are" if target is None else f"the lowest {target}"
+
+
+def tell_incident(incident: Incident, sections: Sections) -> None:
+    """What contradicts the book."""
+    sections.asked.append("nothing: the book was contradicted")
+    sections.steps += [
+        f"{incident.node}: {FOUND[incident.what]} ({incident.what})",
+        words.amounts(incident.numbers),
+    ]
+    sections.changed.append("nothing: an incident moves nothing by itself")
+
+
+def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> None:
+    """What would be moved, and what each move is good for."""
+    most = "" if proposal.max_bytes is None else f" and {words.bytes_(proposal.max_bytes)}"
+    sections.asked.append(
+        f"what would make {of.decision.subject} better ({proposal.what}), by at most"
+        f" {proposal.max_moves} moves{most}"
+    )
+    sections.known.append(f"scored by {proposal.measure}: less is better")
+    body = [
+        [
+            str(place),
+            move.thing,
+            move.out,
+            move.into or "evicted",
+            words.bytes_(move.size),
+            str(move.score),
+        ]
+        for place, move in enumerate(proposal.moves, 1)
+    ]
+    if body:
+        head = ["move", "what", "from", "to", "bytes", "score then"]
+        sections.steps += rows(head, body, numbers=range(4, 6))
+    score = f"the score: {_score(proposal.before)} -> {_score(proposal.after)}"
+    sections.steps += [score, f"no more moves: {NO_MORE_BECAUSE[proposal.ended]}"]
+    sections.changed.append(
+        "nothing before it is approved; the view proposals says what became of it"
+    )
+
+
+def _score(score: Fraction | None) -> str:
+    return "none" if score is None else str(score)

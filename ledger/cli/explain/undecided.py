@@ -1,0 +1,58 @@
+"""Why nothing was decided about something that was told: the other half of why a thing is pending.
+
+What was refused is a decision, and is explained as one. What has none waits for its event to be folded,
+for a hold to end or for a round to close, or it asks for nothing that is decided.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD
+from ledger.log.database import Connection
+from ledger.views import derivations
+from ledger.views.derivations import Told
+
+Waiting = Literal["undecided", "hold", "round", "no_wish", "no_replicas", "nothing_due"]
+"""Its event is not decided yet; a policy holds all decisions; a round has to close; it asks for nothing
+that is decided; it wants none; or nothing was due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Something that an event speaks of, and about which nothing was decided."""
+
+    fleet: str
+    subject: str
+    told: Told
+    waiting: Waiting
+    line: str
+
+
+async def find(connection: Connection, fleet: str, subject: str, *, at: int) -> Undecided | None:
+    """Why nothing was decided about a workload or a volume; None where no event speaks of it."""
+    told = await derivations.last_said(
+        connection, fleet, [subject], [WORKLOAD_TOLD, VOLUME_TOLD], at=at
+    )
+    if told is None:
+        return None
+    through, behind = await derivations.decided_through(connection, fleet)
+    if told.position > through:
+        line = f"{behind} events wait to be decided, and this is one of them: see `ledger status`"
+        return Undecided(fleet, subject, told, "undecided", line)
+    hold = await derivations.last_setting(connection, fleet, "hold", at=at)
+    if hold is not None and hold.data.get("hold"):
+        line = f"a policy holds all decisions since event {hold.position}"
+        return Undecided(fleet, subject, told, "hold", line)
+    waiting, line = _of_wish(told.data)
+    return Undecided(fleet, subject, told, waiting, line)
+
+
+def _of_wish(wish: Mapping[str, Any]) -> tuple[Waiting, str]:
+    if not wish.get("replicas", 1):
+        return "no_replicas", "it wants no replicas"
+    if wish.get("kind") == "Job" and wish.get("queue"):
+        return "round", f"it waits in queue {wish['queue']} for the next round of jobs to close"
+    if "size" not in wish and not (wish.get("division") or wish.get("deploy")):
+        return "no_wish", "it has no division, no deploy and no queue: nothing is decided for it"
+    return "nothing_due", "nothing of it was due so far"
