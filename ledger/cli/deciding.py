@@ -21,6 +21,7 @@ from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run_until_asked
 from ledger.engine import decider
 from ledger.engine.activity import Activity
+from ledger.engine.decider import Pace
 from ledger.engine.snapshots import Interval
 from ledger.facts.decision import Decision
 
@@ -77,6 +78,14 @@ def decide(
             rich_help_panel="Snapshots",
         ),
     ] = USUAL.seconds,
+    batch: Annotated[
+        int,
+        typer.Option(
+            envvar="LEDGER_DECIDE_BATCH",
+            min=1,
+            help="Decide at most so many events in one transaction. No decision depends on it.",
+        ),
+    ] = decider.USUAL_PACE.events,
     metrics_port: MetricsPort = None,
     metrics_address: MetricsAddress = LOOPBACK,
     log_level: LogLevel = "info",
@@ -118,6 +127,7 @@ def decide(
                 snapshots=Interval(snapshot_events, snapshot_seconds)
                 if snapshots == "on"
                 else None,
+                pace=Pace(events=batch),
             )
 
     done = run_until_asked(main)

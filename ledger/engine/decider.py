@@ -5,6 +5,11 @@ replay uses too, and writes decisions, cursor and projections in one transaction
 a transaction: where it ends shows in no decision. When the log turns out to be elsewhere than it was
 left, the World in memory is thrown away and made again from what the log says.
 
+A batch ends after so many events or so much time, so that one costly event does not keep the others
+around it waiting. Where nothing more waits it is written at once. Where more waits than a batch takes,
+the next one is folded while Postgres writes it; what is ahead of the log counts as nothing until it
+is written, and is dropped where that fails.
+
 Until it holds the lease a decider stands by: it folds what another one decides
 (``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``).
 
@@ -13,10 +18,10 @@ Its log tells each change of its stand to a fleet at info (``standby``, ``lease_
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -38,21 +43,24 @@ from ledger.log.folding import event
 from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
+from ledger.log.read import StoredEvent
 from ledger.reducers.node_books import node_books
 from ledger.reducers.world import World, next_deadline
-from ledger.units import EventType, Position, Subject
+from ledger.units import EventType, Microseconds, Position, Subject
 from ledger.views.node_books import put_pages
 from ledger.views.projection import Ended, Released, project
 from ledger.views.proposals import close_proposals
 from ledger.views.refusals import keep_open
 
-EVENTS_PER_TRANSACTION: Final = 500
-"""Enough that a commit is cheap per event, few enough that its decisions are seen soon."""
+SLICE_SECONDS: Final = 0.001
+"""How long a batch is folded between two looks at how the one before it is being written."""
 
 POLL_SECONDS: Final = 0.5
-"""How long a missed notification can go unnoticed."""
+"""How long a missed notification can go unnoticed, or a log's clock that was set."""
 
 RECONNECT_SECONDS: Final = 1.0
+
+MICRO: Final = 1_000_000
 
 log = structlog.get_logger()
 
@@ -65,7 +73,59 @@ class Progress:
     decisions: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a transaction takes and how long a turn lasts. No decision depends on it."""
+
+    events: int = 500
+    """Enough that a commit is cheap per event, few enough that its decisions are seen soon."""
+    soon_seconds: float = 0.02
+    """How long a batch is folded before what it came to is written, where decisions are seen at
+    once: not much longer than writing takes."""
+    behind_seconds: float = 0.25
+    """And where so much waits that whoever reads is behind anyhow: a commit should be cheap there."""
+    turn_seconds: float = 0.5
+    """How long one fleet is decided for before the others of a process have their turn."""
+
+
+USUAL_PACE: Final = Pace()
+
 OnDecisions = Callable[[tuple[Decision, ...]], None]
+
+
+class _Early(NamedTuple):
+    """A deadline for which it was too early, and when to look at the log's clock again."""
+
+    deadline: Microseconds
+    until: float
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is decided in one transaction, as far as it is folded."""
+
+    world: World
+    after: Position
+    """Of the last event before it."""
+    began_at: float
+    events: int = 0
+    decisions: list[Decision] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+    released: list[Released] = field(default_factory=list)
+    turned: set[Subject] = field(default_factory=set)
+    effects: dict[Position, Effect] = field(default_factory=dict)
+
+    def take(self, stored: StoredEvent) -> None:
+        """Decide one more event."""
+        step = advance(self.world, event(stored))
+        self.world = step.world
+        self.events += 1
+        self.decisions += step.decisions
+        self.ended += [(*one, stored.position) for one in step.ended]
+        self.released += [(*one, stored.position) for one in step.released]
+        self.turned.update(step.turned)
+        if step.effect != "applied":
+            self.effects[Position(stored.position)] = step.effect
 
 
 class Decider:
@@ -81,23 +141,25 @@ class Decider:
         meanwhile: Meanwhile | None = None,
         activity: Activity | None = None,
         snapshots: Snapshots | None = None,
-        batch: int = EVENTS_PER_TRANSACTION,
+        pace: Pace = USUAL_PACE,
     ) -> None:
         """``meanwhile`` is called now and then during long work, to keep what else is held.
 
         ``activity`` is what is counted in besides; several deciders may share one. Without
-        ``snapshots`` none is read or written. ``batch`` events are decided in a transaction.
+        ``snapshots`` none is read or written.
         """
         self.progress = Progress()
         self._activity = Activity() if activity is None else activity
         self._snapshots = snapshots
-        self._batch = batch
+        self._pace = pace
         self._connection = connection
         self._fleet = fleet
         self._holder = holder
         self._on_decisions = on_decisions
         self._lease: Lease | None = None
         self._renewed_at = 0.0
+        self._written_at = float("-inf")
+        self._early: _Early | None = None
         self._past = Following(
             connection,
             fleet,
@@ -109,7 +171,7 @@ class Decider:
         """Whether everything that is decided is in memory, and nobody else decides."""
 
     async def turn(self, *, ticks: bool) -> bool:
-        """Decide one batch, or fold a page of what was decided; False where there is neither.
+        """Decide some of what waits, or fold a page of what was decided; False where there is neither.
 
         With ``ticks`` a deadline that nothing else reaches is reached at once, instead of by the
         clock: what ``decide --until-idle`` promises.
@@ -139,6 +201,7 @@ class Decider:
         self._activity.leases_lost += 1
         self._activity.stands.pop(self._fleet.name, None)
         self._lease = None
+        self._early = None
         self._is_current = False
         if not isinstance(moved, StaleEpoch):
             self._past.forget()
@@ -150,6 +213,7 @@ class Decider:
             log.info("stopped", fleet=self._fleet.name, position=self.through)
             self._activity.stands.pop(self._fleet.name, None)
             self._lease = None
+            self._early = None
             self._is_current = False
 
     @property
@@ -162,6 +226,13 @@ class Decider:
         size, _ = await trees.recorded_root(self._connection, self._fleet.number, "events")
         through, _ = await recorded.cursor(self._connection, self._fleet)
         return through == size - 1
+
+    @property
+    def patience(self) -> float:
+        """How many seconds it may be left alone where nothing is appended."""
+        if self._early is None:
+            return POLL_SECONDS
+        return max(0.0, self._early.until - asyncio.get_running_loop().time())
 
     @property
     def fleet(self) -> Fleet:
@@ -214,64 +285,98 @@ class Decider:
             self._renewed_at = now
 
     async def _decide(self, world: World) -> bool:
-        began = asyncio.get_running_loop().time()
-        page = await read.page(
-            self._connection,
-            self._fleet,
-            first=world.position,
-            limit=self._batch,
-        )
+        """Decide what waits, up to a page, and more for a while; False where nothing does."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._pace.turn_seconds
+        page = await self._read(world.position)
         if not page:
             return False
-        made: list[Decision] = []
-        ended: list[Ended] = []
-        released: list[Released] = []
-        turned: set[Subject] = set()
-        effects: dict[Position, Effect] = {}
-        after = Position(world.position - 1)
+        behind = len(page) == self._pace.events
+        batch = await self._fold(world, page, behind=behind)
+        while True:
+            page = page[batch.events :]
+            if not page and behind and loop.time() < until:
+                page = await self._read(batch.world.position)
+                behind = len(page) == self._pace.events
+            if not page:
+                await self._write(batch)
+                return True
+            await self.keep_lease()
+            batch = await self._write_and_fold(batch, page, behind=behind)
+
+    async def _read(self, first: Position) -> list[StoredEvent]:
+        return await read.page(self._connection, self._fleet, first=first, limit=self._pace.events)
+
+    async def _write_and_fold(
+        self, batch: _Batch, page: Sequence[StoredEvent], *, behind: bool
+    ) -> _Batch:
+        """Make a batch durable and decide the next one, meanwhile or afterwards."""
+        if not behind:
+            await self._write(batch)
+            return await self._fold(batch.world, page, behind=behind)
+        writing = asyncio.create_task(self._write(batch))
+        try:
+            return await self._fold(batch.world, page, behind=behind)
+        finally:
+            # Whatever became of folding: nobody else may speak over the connection before.
+            await writing
+
+    async def _fold(self, world: World, page: Sequence[StoredEvent], *, behind: bool) -> _Batch:
+        """Decide events, the first at least, for as long as a batch may take."""
+        loop, pace = asyncio.get_running_loop(), self._pace
+        batch = _Batch(world, after=Position(world.position - 1), began_at=loop.time())
+        until = batch.began_at + (pace.behind_seconds if behind else pace.soon_seconds)
+        looked = batch.began_at
         for stored in page:
-            step = advance(world, event(stored))
-            world = step.world
-            made += step.decisions
-            ended += [(*one, stored.position) for one in step.ended]
-            released += [(*one, stored.position) for one in step.released]
-            turned.update(step.turned)
-            if step.effect != "applied":
-                effects[Position(stored.position)] = step.effect
+            batch.take(stored)
+            now = loop.time()
+            if now >= until:
+                break
+            if now - looked >= SLICE_SECONDS:
+                await asyncio.sleep(0)
+                looked = loop.time()
+        return batch
+
+    async def _write(self, batch: _Batch) -> None:
+        """Make a batch durable; only then it is what the log says."""
 
         async def show(connection: Connection) -> None:
-            await project(connection, self._fleet.number, made, ended, released)
-            await keep_open(connection, self._fleet.number, made, ended)
-            await close_proposals(connection, self._fleet.number, made, ended)
-            await put_pages(connection, self._fleet.number, node_books(world, turned))
+            fleet = self._fleet.number
+            await project(connection, fleet, batch.decisions, batch.ended, batch.released)
+            await keep_open(connection, fleet, batch.decisions, batch.ended)
+            await close_proposals(connection, fleet, batch.decisions, batch.ended)
+            await put_pages(connection, fleet, node_books(batch.world, batch.turned))
 
         assert self._lease is not None
+        through = Position(batch.world.position - 1)
         await recorded.write(
             self._connection,
             self._lease,
-            after=after,
-            through=Position(page[-1].position),
-            decisions=made,
-            effects=effects,
+            after=batch.after,
+            through=through,
+            decisions=batch.decisions,
+            effects=batch.effects,
             project=show,
         )
-        self._past.world = world
+        self._past.world = batch.world
         self._offer(leads=True)
-        seconds = asyncio.get_running_loop().time() - began
-        self._activity.count(made, events=len(page), seconds=seconds)
+        # Folding the next one and writing this one are not counted twice.
+        now = asyncio.get_running_loop().time()
+        seconds = now - max(batch.began_at, self._written_at)
+        self._written_at = now
+        self._activity.count(batch.decisions, events=batch.events, seconds=seconds)
         log.debug(
             "batch",
             fleet=self._fleet.name,
-            position=page[-1].position,
-            events=len(page),
-            decisions=len(made),
+            position=through,
+            events=batch.events,
+            decisions=len(batch.decisions),
             seconds=round(seconds, 6),
         )
-        self.progress.events += len(page)
-        self.progress.decisions += len(made)
-        if made and self._on_decisions is not None:
-            self._on_decisions(tuple(made))
-        return True
+        self.progress.events += batch.events
+        self.progress.decisions += len(batch.decisions)
+        if batch.decisions and self._on_decisions is not None:
+            self._on_decisions(tuple(batch.decisions))
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
         """Append the passing of time where a deadline is due and nothing else reaches it.
@@ -280,6 +385,9 @@ class Decider:
         """
         deadline = next_deadline(world)
         if deadline is None or (self._fleet.clock == "event" and not at_once):
+            self._early = None
+            return False
+        if not at_once and self._is_early(deadline):
             return False
         assert self._lease is not None
         with refusals_named():
@@ -290,6 +398,8 @@ class Decider:
                     return True  # Something was appended meanwhile: that comes first.
                 now = deadline if at_once else max(head.clock, deadline)
                 if not at_once and head.clock < deadline:
+                    left = min((deadline - head.clock) / MICRO, POLL_SECONDS)
+                    self._early = _Early(deadline, asyncio.get_running_loop().time() + left)
                     return False
                 passed = own_event(
                     fleet=self._fleet.name,
@@ -312,6 +422,16 @@ class Decider:
         self._activity.ticks += 1
         return True
 
+    def _is_early(self, deadline: Microseconds) -> bool:
+        """Whether the log's clock, seen a moment ago, cannot have come so far.
+
+        Asking it takes the lock of those who append.
+        """
+        early = self._early
+        if early is None or deadline < early.deadline:
+            return False
+        return asyncio.get_running_loop().time() < early.until
+
 
 class Deciders:
     """All fleets of a log, decided in turn over one connection."""
@@ -325,8 +445,10 @@ class Deciders:
         on_decisions: OnDecisions | None,
         activity: Activity,
         snapshots: Snapshots | None = None,
+        pace: Pace = USUAL_PACE,
     ) -> None:
         self._connection = connection
+        self._pace = pace
         self._holder = holder
         self._only = only
         self._on_decisions = on_decisions
@@ -356,6 +478,7 @@ class Deciders:
                 meanwhile=self._keep_leases,
                 activity=self._activity,
                 snapshots=self._snapshots,
+                pace=self._pace,
             )
         busy = [await self._turn_of(name, ticks=ticks) for name in list(self._by_name)]
         await self._tell_standby()
@@ -400,6 +523,11 @@ class Deciders:
         if self._standby_told_at > float("-inf"):
             await leases.stand_by_no_more(self._connection, "decide", holder=self._holder)
 
+    @property
+    def patience(self) -> float:
+        """How many seconds all of them may be left alone where nothing is appended."""
+        return min((one.patience for one in self._by_name.values()), default=POLL_SECONDS)
+
     async def idle(self) -> bool:
         """Whether nothing is left: also fleets that somebody else decides for are decided."""
         for name, decider in self._by_name.items():
@@ -418,6 +546,7 @@ async def decide(
     on_decisions: OnDecisions | None = None,
     activity: Activity | None = None,
     snapshots: Interval | None = None,
+    pace: Pace = USUAL_PACE,
 ) -> Progress:
     """Decide for every fleet of a log until told to stop, or until nothing is left to do.
 
@@ -438,6 +567,7 @@ async def decide(
                     on_decisions=on_decisions,
                     activity=activity,
                     snapshots=snapshots,
+                    pace=pace,
                 )
         except LogUnavailable as error:
             activity.log_lost += 1
@@ -465,6 +595,7 @@ async def _while_connected(
     on_decisions: OnDecisions | None,
     activity: Activity,
     snapshots: Interval | None,
+    pace: Pace,
 ) -> Progress:
     writing = None
     if snapshots is not None:
@@ -482,6 +613,7 @@ async def _while_connected(
             on_decisions=on_decisions,
             activity=activity,
             snapshots=writing,
+            pace=pace,
         )
         try:
             while not stop.is_set():
@@ -489,7 +621,7 @@ async def _while_connected(
                     continue
                 if until_idle and await deciders.idle():
                     break
-                await bell.wait(at_most=POLL_SECONDS)
+                await bell.wait(at_most=deciders.patience)
             await deciders.let_go()
             if writing is not None and not stop.is_set():
                 await writing.finish()

@@ -11,6 +11,7 @@ over the spelling. What SQL shows of a decision is read from here by ``ledger.lo
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -99,39 +100,42 @@ class Decision:
 
 def record(decision: Decision) -> bytes:
     """The one spelling of a decision."""
+    return canonical(as_plain(decision))
+
+
+def as_plain(decision: Decision) -> Mapping[str, Plain]:
+    """A decision as plain data: what its record spells."""
     lot = decision.lot
     deadline = decision.deadline
-    return canonical(
-        {
-            "record": RECORD_LAYOUT,
-            "fleet": decision.fleet,
-            "incarnation": decision.incarnation,
-            "number": decision.number,
-            "position": decision.position,
-            "deadline": None
-            if deadline is None
-            else {"at": deadline.at, "kind": deadline.kind, "subject": deadline.subject},
-            "kind": decision.kind,
-            "subject": decision.subject,
-            "algorithm": decision.algorithm,
-            "version": decision.version,
-            "policy": decision.policy,
-            "lot": None
-            if lot is None
-            else {
-                "salt": lot.salt,
-                "workload": lot.workload,
-                "epoch": lot.epoch,
-                "draws": lot.draws,
-            },
-            "inputs": decision.inputs,
-            "previous": decision.previous,
-            "branch": decision.branch,
-            "moved": decision.moved,
-            "result": result(decision.outcome),
-            "reasons": reasons(decision.outcome),
-        }
-    )
+    return {
+        "record": RECORD_LAYOUT,
+        "fleet": decision.fleet,
+        "incarnation": decision.incarnation,
+        "number": decision.number,
+        "position": decision.position,
+        "deadline": None
+        if deadline is None
+        else {"at": deadline.at, "kind": deadline.kind, "subject": deadline.subject},
+        "kind": decision.kind,
+        "subject": decision.subject,
+        "algorithm": decision.algorithm,
+        "version": decision.version,
+        "policy": decision.policy,
+        "lot": None
+        if lot is None
+        else {
+            "salt": lot.salt,
+            "workload": lot.workload,
+            "epoch": lot.epoch,
+            "draws": lot.draws,
+        },
+        "inputs": decision.inputs,
+        "previous": decision.previous,
+        "branch": decision.branch,
+        "moved": decision.moved,
+        "result": result(decision.outcome),
+        "reasons": reasons(decision.outcome),
+    }
 
 
 def result(outcome: Outcome) -> Plain:

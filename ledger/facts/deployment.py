@@ -158,7 +158,7 @@ def result(deployment: Deployment) -> Plain:
             for instance in deployment.instances
             if instance.cores or instance.volumes
         ],
-        "waiting": deployment.waiting,
+        "waiting": [tuple(one) for one in deployment.waiting],
         "ordered": deployment.ordered,
         "complete": deployment.complete,
     }
@@ -170,8 +170,8 @@ def reasons(deployment: Deployment) -> Plain:
         "because": deployment.because,
         "strategy": deployment.strategy,
         "target": deployment.target,
-        "changes": deployment.changes,
-        "moves": deployment.moves,
+        "changes": [tuple(change) for change in deployment.changes],
+        "moves": [tuple(move) for move in deployment.moves],
         "given_up": deployment.given_up,
         "asked": [one._asdict() for one in deployment.asked],
         "losers": losers_plain(deployment.losers),

@@ -7,14 +7,15 @@ and could be made again from it.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import asyncpg
 import orjson
 
 from ledger.errors import WrongPosition
+from ledger.events import strict_json
 from ledger.facts.canonical import Plain, canonical
-from ledger.facts.decision import Decision, reasons, record, result
+from ledger.facts.decision import Decision, as_plain
 from ledger.log import leases, merkle, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
@@ -71,6 +72,7 @@ async def write(
     Raises StaleEpoch or WrongPosition, with nothing written, where somebody else went on first.
     """
     fleet = lease.fleet
+    spelled = [_spelled(decision) for decision in decisions]
     with refusals_named():
         async with connection.transaction():
             head = await trees.lock(connection, fleet.number, "decisions")
@@ -85,9 +87,8 @@ async def write(
                 )
             size = head.frontier.size + len(decisions)
             if decisions:
-                records = [record(decision) for decision in decisions]
-                leaves = [merkle.leaf_hash(spelled) for spelled in records]
-                await _copy(connection, fleet, decisions, records, leaves)
+                await _copy(connection, fleet, decisions, spelled)
+                leaves = [one.leaf for one in spelled]
                 await trees.extend(
                     connection, fleet.number, "decisions", head, leaves, recorded_at=None
                 )
@@ -102,23 +103,50 @@ async def write(
                     ],
                 )
             await connection.execute(
-                "INSERT INTO ledger.decided (fleet, through, decisions, epoch)"
-                " VALUES ($1, $2, $3, $4)",
+                "WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch)"
+                " VALUES ($1, $2, $3, $4))"
+                " SELECT pg_notify('ledger_decisions', '') WHERE $5",
                 fleet.number,
                 through,
                 size,
                 lease.epoch,
+                bool(decisions),
             )
-            if decisions:
-                await connection.execute("NOTIFY ledger_decisions")
+
+
+class _Spelled(NamedTuple):
+    """What is written of a decision."""
+
+    result: str
+    reasons: str
+    record: bytes
+    leaf: bytes
+
+
+def _spelled(decision: Decision) -> _Spelled:
+    told = as_plain(decision)
+    record = _canonical(told)
+    return _Spelled(
+        _canonical(told["result"]).decode(),
+        _canonical(told["reasons"]).decode(),
+        record,
+        merkle.leaf_hash(record),
+    )
+
+
+def _canonical(value: Plain) -> bytes:
+    """As ``ledger.facts.canonical`` spells it; the quick writer knows no number of over 64 bits."""
+    try:
+        return strict_json.canonical(value)
+    except orjson.JSONEncodeError:
+        return canonical(value)
 
 
 async def _copy(
     connection: asyncpg.Connection,
     fleet: Fleet,
     decisions: Sequence[Decision],
-    records: Sequence[bytes],
-    leaves: Sequence[bytes],
+    spelled: Sequence[_Spelled],
 ) -> None:
     await connection.copy_records_to_table(
         "decisions",
@@ -153,22 +181,11 @@ async def _copy(
                 decision.branch,
                 decision.moved,
                 decision.previous,
-                _json(result(decision.outcome)),
-                _json(reasons(decision.outcome)),
-                spelled,
-                leaf,
+                *written,
             )
-            for decision, spelled, leaf in zip(decisions, records, leaves, strict=True)
+            for decision, written in zip(decisions, spelled, strict=True)
         ],
     )
-
-
-def _json(plain: Plain) -> str:
-    """A value as its column takes it; the quick writer knows no number of more than 64 bits."""
-    try:
-        return orjson.dumps(plain).decode()
-    except orjson.JSONEncodeError:
-        return canonical(plain).decode()
 
 
 async def pages(

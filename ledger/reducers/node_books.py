@@ -43,6 +43,8 @@ def node_books(world: World, nodes: Iterable[Subject]) -> list[NodeBook]:
 
 def amounts(held: Held) -> dict[str, int]:
     """Everything that is held, by name."""
+    if held == NOTHING_HELD:
+        return {}
     sums = {
         "cpu": held.cpu,
         "memory": held.memory,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import asyncpg
+import orjson
 
 
 class Page(Protocol):
@@ -76,5 +77,8 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
 
 
 def _json(amounts: Mapping[str, int]) -> str:
-    # Sums may be larger than any one amount, and than what faster writers take.
-    return json.dumps(amounts, sort_keys=True)
+    try:
+        return orjson.dumps(amounts).decode()
+    except orjson.JSONEncodeError:
+        # Sums may be larger than any one amount, and than what the quick writer takes.
+        return json.dumps(amounts)

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ledger.engine import decider
-from ledger.engine.decider import Decider
+from ledger.engine.decider import Decider, Pace
 from ledger.errors import LedgerStopped, StaleEpoch, WrongPosition
 from ledger.log import decisions, fleets, leases, lines
 from ledger.log.database import connect
@@ -238,6 +238,37 @@ async def test_a_holder_that_fell_behind_writes_nothing(anybody: asyncpg.Connect
     await write(0, 1)
 
     assert await decisions.cursor(anybody, fleet) == (1, 0)
+
+
+async def test_what_is_folded_ahead_of_a_batch_that_cannot_be_written_is_dropped(
+    anybody: asyncpg.Connection,
+) -> None:
+    weights = {"c1": 2, "c2": 1}
+    await lines.ingest(
+        anybody,
+        [cluster_line(1), cluster_line(2)]
+        + [workload_line(n, replicas=n, name=f"w{n}", weights=weights) for n in range(40)],
+    )
+    # As if somebody had taken the lease over in between.
+    await anybody.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'taken over' USING ERRCODE = 'LG001'; END $$;"
+        " CREATE TRIGGER refused BEFORE INSERT ON ledger.decided FOR EACH ROW"
+        " WHEN (NEW.through >= 20) EXECUTE FUNCTION refuse()"
+    )
+    fleet = await the_fleet(anybody)
+    one = Decider(anybody, fleet, holder="me", pace=Pace(events=5, turn_seconds=60))
+
+    assert not await one.turn(ticks=False)
+
+    assert not one.leads
+    assert (one.through, one.progress.events) == (19, 20)
+    assert await decisions.cursor(anybody, fleet) == (19, 18)
+    await anybody.execute("DROP TRIGGER refused ON ledger.decided")
+    while one.through != 41:
+        await one.turn(ticks=False)
+    report = await replay(anybody, fleet)
+    assert (report.diverged, report.decided_through, report.decisions) == (None, 41, 40)
 
 
 async def test_killed_deciders_lose_and_repeat_nothing(

@@ -18,7 +18,7 @@ from ledger.cli.simulator.sizes import Sizes
 from ledger.decisions.step import advance
 from ledger.engine import decider, following
 from ledger.engine.activity import Activity
-from ledger.engine.decider import Decider
+from ledger.engine.decider import Decider, Pace
 from ledger.engine.following import Following
 from ledger.engine.restoring import own_layout
 from ledger.engine.snapshots import Interval, Snapshots
@@ -32,6 +32,7 @@ from ledger.reducers import snapshot
 from ledger.replay.replay import replay
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position
 from tests import simulated
+from tests.engine.deciding import UNHURRIED
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import until
 
@@ -73,6 +74,7 @@ async def decided(
         stop=asyncio.Event(),
         activity=activity,
         snapshots=every,
+        pace=UNHURRIED,
     )
     return activity
 
@@ -187,9 +189,10 @@ async def test_decisions_depend_on_no_batch_restart_or_snapshot(
                 anybody,
                 await the_fleet(anybody),
                 holder=holder,
-                batch=batch,
                 snapshots=writing,
                 activity=activity,
+                # One transaction a turn; or many, each folded while the one before it is written.
+                pace=Pace(events=batch, turn_seconds=luck.choice((0.0, 0.02))),
             )
             left = luck.randint(1, 60)
             while left and (busy := await one.turn(ticks=False)):
@@ -406,7 +409,7 @@ async def test_the_standby_writes_and_the_decider_only_if_it_must(
     second = await connect(database_url, "ledger_decider")
     leading = Snapshots(database_url, "one", Interval(events=100, seconds=0), Activity())
     waiting = Snapshots(database_url, "other", Interval(events=100, seconds=0), Activity())
-    one = Decider(anybody, fleet, holder="one", snapshots=leading)
+    one = Decider(anybody, fleet, holder="one", snapshots=leading, pace=UNHURRIED)
     other = Decider(second, fleet, holder="other", snapshots=waiting)
     await leases.stand_by(anybody, [fleet], "decide", holder="other")
 

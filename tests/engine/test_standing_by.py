@@ -20,7 +20,7 @@ from ledger.log import fleets, leases, lines
 from ledger.log.database import connect
 from ledger.replay.replay import replay
 from ledger.units import FleetName
-from tests.engine.deciding import decide_all
+from tests.engine.deciding import UNHURRIED, decide_all
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import until
 
@@ -151,7 +151,7 @@ async def test_each_change_of_state_is_one_line_and_each_batch_another(
     other = await leases.acquire(anybody, fleet, "decide", holder="other")
     assert other is not None
     activity = Activity()
-    one = Decider(anybody, fleet, holder="me", activity=activity)
+    one = Decider(anybody, fleet, holder="me", activity=activity, pace=UNHURRIED)
 
     with capture_logs() as said:
         assert not await one.turn(ticks=False)

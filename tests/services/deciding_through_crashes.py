@@ -91,6 +91,9 @@ EVENTS: Final = 700
 BITES: Final = (1, 7, 30, 120, 1000)
 """How many events come in at once."""
 
+BATCHES: Final = (7, 500, 40, 1)
+"""How many events a decider decides in a transaction, one decider after the other."""
+
 SETTLED_SECONDS: Final = 90.0
 
 NO_POSTGRES: Final = 75
@@ -449,6 +452,8 @@ class Run:
             "LEDGER_SNAPSHOT_EVENTS": str(self._luck.choice((1, 40, 150))),
             "LEDGER_SNAPSHOT_SECONDS": "0",
             "LEDGER_SNAPSHOTS": self._luck.choice(("on", "on", "on", "off")),
+            # In small ones the next is folded while the one before it is being written.
+            "LEDGER_DECIDE_BATCH": str(BATCHES[self.report.deciders % len(BATCHES)]),
         }
         log = self._arena.logs / f"{self.report.seed}-{self.report.deciders}.log"
         decider = self._nursery.Process(target=_decide, args=([*options], environment, str(log)))
