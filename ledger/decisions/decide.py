@@ -82,6 +82,8 @@ class Together:
     answer: Callable[[World], Sequence[Answered]]
     unblocks: Kind | None = None
     """Whose refusals get a closing pass over room that evictions freed."""
+    one_by_one: bool = False
+    """Whether it is asked until nothing is due any more: each answer makes it less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,12 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
                 made += asking.made
                 world = asking.folded()
             case Together():
-                if not rule.closes(world):
-                    continue
-                together = _together(rule, world, event.position, deadline, made)
-                made += together.decisions
-                world = together.world
+                while rule.closes(world):
+                    together = _together(rule, world, event.position, deadline, made)
+                    made += together.decisions
+                    world = together.world
+                    if not rule.one_by_one:
+                        break
     for found in incident.untold(world):
         decision = _decision(world, found, event.position, deadline)
         world = evolve(world, decision)
@@ -286,7 +289,7 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
 _RULES: Final[tuple[Rule | Together, ...]] = (
     Rule("division", division.answer),
     Rule("capacity_class", capacity_class.answer),
-    Together(proposal_execution.is_due, proposal_execution.answer),
+    Together(proposal_execution.is_due, proposal_execution.answer, one_by_one=True),
     Rule("deployment", deployment.answer, deployment.give_up),
     Rule("allocation", unknown_queue.answer),
     Together(is_closing, rounds.answer, unblocks="deployment"),

@@ -187,13 +187,13 @@ def _within_share(
         len(held.instances) + len(held.waiting) <= held.share
     ):
         return held.instances, held.waiting
-    nodes = _nodes(world, held.cluster, workload, deploy)
+    nodes = nodes_of(world, held.cluster, workload, deploy)
     return reduced(
         held,
         nodes,
         deploy.strategy,
         stateful=workload.kind == "StatefulSet",
-        target=_split(world, workload, deploy, held.share, nodes),
+        target=split(world, workload, deploy, held.share, nodes),
     )
 
 
@@ -217,9 +217,10 @@ def _wants_more(
     )
 
 
-def _nodes(
+def nodes_of(
     world: World, cluster: ClusterName, workload: WorkloadUpserted, deploy: DeploySpec
 ) -> Nodes:
+    """The nodes of a cluster for instances of a workload."""
     try:
         one = wanted(world, workload)
     except InvalidRequest:
@@ -229,7 +230,7 @@ def _nodes(
     return Nodes(world, subject, cluster, rules, one, deploy.node_selector)
 
 
-def _split(
+def split(
     world: World, workload: WorkloadUpserted, deploy: DeploySpec, share: int, nodes: Nodes
 ) -> int | None:
     """How many of the lowest numbers belong on on-demand nodes; None: nodes are not told apart."""
@@ -289,12 +290,12 @@ class _Turn:
         assert workload is not None, f"{self.subject} has a share and is not there"
         deploy = self.deploy = workload.deploy
         assert deploy is not None, f"{self.subject} has a share and is not to be deployed"
-        nodes = self.nodes = _nodes(self.world, here.cluster, workload, deploy)
+        nodes = self.nodes = nodes_of(self.world, here.cluster, workload, deploy)
         if nodes.one is None:
             self.invalid = _code(self.world, workload)
         storage = workload.request.storage if nodes.one is None else nodes.one.storage
         self.terms = Terms(workload.request, Bytes(storage), deploy.node_selector)
-        self.target = _split(self.world, workload, deploy, here.share, nodes)
+        self.target = split(self.world, workload, deploy, here.share, nodes)
         if "fresh" in self.causes and self._fresh():
             return
         growth = self._growth()
@@ -656,7 +657,7 @@ class _Turn:
                 self._answered(
                     self._branch(changed=changed),
                     decided,
-                    _moved(self.was, decided),
+                    moved(self.was, decided),
                 )
             )
         if self.fresh_refused is not None:
@@ -739,7 +740,7 @@ class _Turn:
             ordered=self.ordered,
             complete=not self.refused,
             target=self.target,
-            changes=_changes(was, after),
+            changes=changes(was, after),
             moves=moves,
             given_up=tuple((one.number, one.node) for one in gone),
             asked=tuple(self.asked),
@@ -792,7 +793,7 @@ def _code(world: World, workload: WorkloadUpserted) -> str:
     raise AssertionError("what it means is known")
 
 
-def _changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
+def changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
     """How many came to each node and left it since the decision before."""
     before = {(one.number, one.node) for one in was.instances}
     now = {(one.number, one.node) for one in after}
@@ -808,7 +809,7 @@ def _changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]
     )
 
 
-def _moved(was: Deployed, decided: record.Deployment) -> int:
+def moved(was: Deployed, decided: record.Deployment) -> int:
     """How many changed places: what came anew or was only lost has not moved."""
     if was.over:
         return 0

@@ -1,10 +1,13 @@
 """What is proposed: from what somebody asked for to moves, and never further.
 
 A request is answered by one proposal, by the rules of the kind that it is about
-(``ledger.decisions.proposed_disks``). If the same moves about the same are open already, nothing is
+(``ledger.decisions.proposed_disks``, ``proposed_instances``). If the same moves about the same are open already, nothing is
 recorded; if they are others, the new proposal takes the place of the open one. A proposal without
 moves says that there is nothing to be moved, and what was open is over with it. A subject that nobody
 knows of is refused; that waits for nothing, for whoever asked can ask again.
+
+Whoever is short of on-demand places gets a proposal of kind ``repair`` without asking
+(``ledger.decisions.proposed_repairs``), and one without moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
 more than ``MOVES``.
@@ -13,7 +16,7 @@ more than ``MOVES``.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.decisions import proposed_disks
+from ledger.decisions import proposed_disks, proposed_instances, proposed_repairs
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.planned import Limits, Planned, system
 from ledger.facts.canonical import digest
@@ -36,13 +39,13 @@ UNKNOWN_SUBJECT: Final = "unknown_subject"
 
 
 def is_due(world: World) -> bool:
-    """Whether somebody is to be answered."""
-    return bool(world.proposals.requested)
+    """Whether somebody is to be answered, or may be short of something."""
+    return bool(world.proposals.requested or world.proposals.looked_at)
 
 
 def answer(world: World) -> Sequence[Answered]:
-    """Answer everybody who asked, in the order of what they asked about."""
-    return list(_answers(world))
+    """Answer everybody who asked, and look at everybody who may be short."""
+    return [*_answers(world), *_repairs(world)]
 
 
 def replaced(world: World, subject: Subject, what: What) -> DecisionNumber | None:
@@ -60,17 +63,36 @@ def _answers(world: World) -> Iterator[Answered]:
         if found is None:
             yield _unknown(world, matter)
             continue
-        open_ = world.proposals.open.get(matter)
-        if open_ is None or _what_moves(open_.moves) != _what_moves(found.moves):
+        if _is_news(world, matter, found):
             yield _told(world, matter, found, limits, because=("requested",))
+
+
+def _repairs(world: World) -> Iterator[Answered]:
+    """What nobody has to ask for; nothing is said of what cannot be mended, or is whole again unasked."""
+    limits = Limits(MOVES, None)
+    for subject in sorted(world.proposals.looked_at):
+        matter = Matter("repair", subject)
+        found = proposed_repairs.plan(world, subject, limits)
+        if found is None:
+            found = proposed_repairs.NOTHING_SHORT
+        if (found.moves or matter in world.proposals.open) and _is_news(world, matter, found):
+            yield _told(world, matter, found, limits, because=("deficit",))
+
+
+def _is_news(world: World, matter: Matter, found: Planned) -> bool:
+    """Whether other moves, or none, are to be proposed than are."""
+    open_ = world.proposals.open.get(matter)
+    return open_ is None or _what_moves(open_.moves) != _what_moves(found.moves)
 
 
 def _planned(world: World, matter: Matter, limits: Limits) -> Planned | None:
     match matter.what:
         case "disks":
             return proposed_disks.plan(world, matter.subject, limits)
-        case _:
-            return None
+        case "deployments":
+            return proposed_instances.plan(world, matter.subject, limits)
+        case "repair":
+            raise AssertionError("nobody can ask for a repair")
 
 
 def _told(

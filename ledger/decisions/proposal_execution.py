@@ -6,19 +6,20 @@ that is moved gets one ordinary decision of its kind, which names the proposal. 
 made: the refusal names the first that stands in the way, closes the proposal and waits for nothing.
 
 Whoever is to be decided anyway in the same event is not moved before: its proposal is refused too.
-Of several approved proposals, which only a ``hold`` makes possible, one is carried out in each event,
-the lowest number first.
+Several are approved at once only where a ``hold`` is over: they are carried out in the order of their
+numbers, each in the World that those before it leave behind, unless that withdrew it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import moved_replicas
+from ledger.decisions import moved_instances, moved_replicas
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.planned import Hindered, system
 from ledger.facts.canonical import digest
-from ledger.facts.proposal import Proposed
-from ledger.facts.reason import losers
+from ledger.facts.proposal import Proposed, What
+from ledger.facts.reason import Kind, losers
 from ledger.facts.refusal import Refusal
 from ledger.reducers.open_proposals import Matter, OpenProposal
 from ledger.reducers.retries import WAITS_FOR_NOTHING
@@ -26,6 +27,16 @@ from ledger.reducers.world import Question, World
 from ledger.units import DecisionNumber
 
 BEING_DECIDED: Final = "being_decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """How proposals of a kind are carried out."""
+
+    owner: Kind
+    """Which kind of decision is made of whoever owns what is moved."""
+    hindered: Callable[[World, Sequence[Proposed]], Hindered | None]
+    carried_out: Callable[[World, OpenProposal], Sequence[Answered]]
 
 
 def is_due(world: World) -> bool:
@@ -38,10 +49,13 @@ def answer(world: World) -> Sequence[Answered]:
     number = min(world.proposals.approved)
     matter = world.proposals.matters[number]
     proposal = world.proposals.open[matter]
-    hindered = _in_decision(world, proposal.moves) or moved_replicas.hindered(world, proposal.moves)
+    carrier = _KINDS[matter.what]
+    hindered = _in_decision(world, carrier.owner, proposal.moves)
+    if hindered is None:
+        hindered = carrier.hindered(world, proposal.moves)
     if hindered is not None:
         return [_refused(world, matter, proposal, hindered)]
-    return moved_replicas.carried_out(world, proposal)
+    return carrier.carried_out(world, proposal)
 
 
 def closes(refusal: Refusal) -> DecisionNumber | None:
@@ -50,10 +64,10 @@ def closes(refusal: Refusal) -> DecisionNumber | None:
     return None if number is None else DecisionNumber(number)
 
 
-def _in_decision(world: World, moves: Sequence[Proposed]) -> Hindered | None:
+def _in_decision(world: World, kind: Kind, moves: Sequence[Proposed]) -> Hindered | None:
     """The first move of something about whose owner a question is due."""
     for place, move in enumerate(moves):
-        if Question("disk_placement", move.subject) in world.due:
+        if Question(kind, move.subject) in world.due:
             return Hindered(place, BEING_DECIDED)
     return None
 
@@ -82,3 +96,12 @@ def _refused(world: World, matter: Matter, proposal: OpenProposal, hindered: Hin
         ),
         moved=0,
     )
+
+
+_INSTANCES: Final = Carrier("deployment", moved_instances.hindered, moved_instances.carried_out)
+
+_KINDS: Final[dict[What, Carrier]] = {
+    "deployments": _INSTANCES,
+    "disks": Carrier("disk_placement", moved_replicas.hindered, moved_replicas.carried_out),
+    "repair": _INSTANCES,
+}

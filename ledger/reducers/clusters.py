@@ -30,6 +30,7 @@ from ledger.reducers import (
     incidents,
     objects,
     pods,
+    proposals,
     retries,
     rounds,
     volumes,
@@ -110,6 +111,8 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     if told.before is None:
         return pods.node_changed(deployments.nodes_lost(world, [subject]), subject)
     assert isinstance(told.before, NodeUpserted)
+    if told.before.labels != fact.labels:
+        world = proposals.may_be_short(world, world.deployments.on.get(subject, ()))
     world = deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
     return world if fact.schedulable else pods.node_cordoned(world, subject)
 

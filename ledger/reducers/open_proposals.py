@@ -59,9 +59,11 @@ class Proposals:
     approved: Map[DecisionNumber, None]
     """Open ones that are to be carried out."""
     requested: Map[Matter, Most]
+    looked_at: Map[Subject, None]
+    """Workloads in clusters that may have become short of on-demand places."""
 
 
-NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map())
+NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map(), Map())
 
 _NONE: Final[Map[DecisionNumber, None]] = Map()
 

@@ -106,12 +106,13 @@ def _divided(world: World, decision: Decision, division: Division) -> World:
 
 def _classed(world: World, subject: Subject, decided: CapacityClass) -> World:
     last = LastTarget(decided.target, decided.flags)
+    world = proposals.may_be_short(world, [subject])
     kept = replace(world.deployments, targets=world.deployments.targets.set(subject, last))
     return replace(world, deployments=kept)
 
 
 def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
-    world = proposals.decided(world, decision.subject, carried_out=decided.proposal)
+    world = proposals.deployed(world, decision.subject, carried_out=decided.proposal)
     before = world.deployments.of[decision.subject]
     after = Deployed(
         workload=before.workload,

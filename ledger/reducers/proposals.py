@@ -6,6 +6,9 @@ gone as a target, whether it was removed or was not ready for too long. A propos
 decision about the same matter, and it is over when it is carried out or cannot be.
 
 An approval counts while the proposal is open and was not approved before; any other has no effect.
+A workload in a cluster may become short of on-demand places when a deployment or its target is decided
+for it, and when a node that it has instances on gets other labels.
+
 Under ``hold`` requests and approvals wait: of two requests about the same matter the later counts. An
 approved proposal may still be withdrawn before it is carried out.
 
@@ -37,9 +40,10 @@ from ledger.units import Bytes, DecisionNumber, Subject
 
 def begun(world: World) -> World:
     """The World at the beginning of an event or deadline: what was asked for has been answered."""
-    if world.policy.hold or not world.proposals.requested:
+    proposals = world.proposals
+    if world.policy.hold or not (proposals.requested or proposals.looked_at):
         return world
-    return _with(world, replace(world.proposals, requested=Map()))
+    return _with(world, replace(proposals, requested=Map(), looked_at=Map()))
 
 
 def requested(world: World, fact: ProposalRequested) -> World:
@@ -77,8 +81,21 @@ def closed(world: World, number: DecisionNumber | None) -> World:
 
 
 def decided(world: World, subject: Subject, *, carried_out: DecisionNumber | None) -> World:
-    """A volume, or a workload in a cluster, was decided again, or because a proposal is carried out."""
+    """An owner of things was decided again, or because a proposal is carried out."""
     return _withdrawn(closed(world, carried_out), owner(subject))
+
+
+def deployed(world: World, subject: Subject, *, carried_out: DecisionNumber | None) -> World:
+    """The same of a workload in a cluster: the lowest numbers may be elsewhere now."""
+    return may_be_short(decided(world, subject, carried_out=carried_out), [subject])
+
+
+def may_be_short(world: World, subjects: Iterable[Subject]) -> World:
+    """Something of workloads in clusters changed that may leave too few on on-demand nodes."""
+    looked_at = world.proposals.looked_at
+    for subject in subjects:
+        looked_at = looked_at.set(subject, None)
+    return _with(world, replace(world.proposals, looked_at=looked_at))
 
 
 def released(world: World, subject: Subject, things: Collection[str]) -> World:

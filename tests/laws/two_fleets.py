@@ -18,6 +18,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
 from ledger.facts.incident import Incident
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.rooms import free
@@ -29,6 +30,7 @@ from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
 from tests.laws.naive_part import Said, heading
+from tests.laws.naive_repairs import NaiveRepairs
 
 
 def difference(happenings: Sequence[Happening]) -> str | None:
@@ -36,6 +38,7 @@ def difference(happenings: Sequence[Happening]) -> str | None:
     log = History()
     naive = NaiveFleet(salt=FLEET)
     deployments = NaiveDeployments(naive)
+    NaiveRepairs(naive, deployments)
     NaiveIncidents(naive)
     for place, (fact, after) in enumerate(happenings):
         step = log.add(fact, after=after)
@@ -145,6 +148,8 @@ def _said(made: Decision) -> Said:
             said.rows = {"target": str(decided.target), **dict.fromkeys(decided.flags, "")}
         case Refusal() as refusal:
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
+        case Proposal() as proposal:
+            said.rows = {move.thing: f"{move.out} -> {move.into}" for move in proposal.moves}
         case Incident() as incident:
             numbers = " ".join(f"{name}:{number}" for name, number in incident.numbers)
             said.rows, said.reason = {incident.node: numbers}, incident.what

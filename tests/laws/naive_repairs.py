@@ -1,0 +1,180 @@
+"""A slow, literal model of repairs: which instances belong on on-demand nodes and are on spot nodes.
+
+After each event every open proposal is looked at: whether what it would move is where it was, and
+whether the nodes that it would go to are there. Who was decided about, and who sits on a node whose
+labels changed, is looked at anew; how one finds another place is for the model of deployments to say.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ledger.facts.event import Fact
+from tests.laws.model import bytewise
+from tests.laws.naive_deployments import Instance, NaiveDeployments
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Moment, Said
+
+
+class Move(NamedTuple):
+    """An instance that would go to another node."""
+
+    number: int
+    out: str
+    into: str
+
+
+@dataclass(slots=True)
+class Open:
+    """A proposal that nobody approved yet."""
+
+    number: int
+    life: int
+    """Of the workload."""
+    moves: list[Move]
+    seats: list[tuple[str, int] | None]
+    """Where that is which would be moved."""
+    lives: list[int]
+    """Of the nodes that it would go to."""
+
+
+@dataclass(slots=True)
+class NaiveRepairs:
+    """What is proposed without being asked for."""
+
+    fleet: NaiveFleet
+    deployments: NaiveDeployments
+    open: dict[str, Open] = field(default_factory=dict)
+    labels: dict[str, tuple[int, object]] = field(default_factory=dict)
+    """Of each node, with its life."""
+    looked_at: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.fleet.parts.append(self)
+
+    def moments(self) -> list[Moment]:
+        """Nothing runs out."""
+        return []
+
+    def fired(self, moment: Moment) -> None:
+        """Only what follows matters."""
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """Only what follows matters."""
+
+    def settled(self) -> None:
+        """Nothing follows."""
+
+    def folded(self) -> None:
+        """Who is withdrawn, and on which nodes the labels changed."""
+        for subject, one in list(self.open.items()):
+            if not self._stands(subject, one):
+                self._withdraw(subject)
+        before = self.labels
+        self.labels = {
+            key: (self.fleet.life("node", key), node.labels)
+            for key, node in self.fleet.all("node").items()
+        }
+        for key, (life, labels) in self.labels.items():
+            was_life, was = before.get(key, (life, labels))
+            if was_life == life and was != labels:
+                self.looked_at |= {
+                    subject
+                    for subject, standing in self.deployments.standing.items()
+                    if key in standing.count()
+                }
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Whoever was decided about is withdrawn; then everybody concerned is looked at."""
+        for made in self.fleet.said:
+            if made.number >= self.fleet.first and made.kind in {"deployment", "capacity_class"}:
+                self.looked_at.add(made.subject)
+                if made.kind == "deployment" and made.subject in self.open:
+                    self._withdraw(made.subject)
+        said = []
+        for subject in bytewise(self.looked_at):
+            moves = self._moves(subject)
+            open_ = self.open.pop(subject, None)
+            if moves == ([] if open_ is None else open_.moves):
+                if open_ is not None:
+                    self.open[subject] = open_
+                continue
+            number = self.fleet.number
+            self.fleet.number += 1
+            ran_out = None if moment is None else (moment.kind, moment.subject)
+            made = Said(number, self.fleet.position, ran_out, "proposal", subject, None)
+            made.previous = None if open_ is None else open_.number
+            made.rows = {str(one.number): f"{one.out} -> {one.into}" for one in moves}
+            said.append(made)
+            if moves:
+                held = self.deployments.standing[subject].held
+                self.open[subject] = Open(
+                    number,
+                    self.fleet.life("workload", subject.split("@")[0]),
+                    moves,
+                    [_where(held[one.number]) for one in moves],
+                    [self.fleet.life("node", one.into) for one in moves],
+                )
+        self.looked_at = set()
+        return said
+
+    def _withdraw(self, subject: str) -> None:
+        self.fleet.ended.append(("proposal", subject, self.open.pop(subject).number))
+
+    def _stands(self, subject: str, one: Open) -> bool:
+        name = subject.split("@", maxsplit=1)[0]
+        if (
+            self.fleet.fact("workload", name) is None
+            or self.fleet.life("workload", name) != one.life
+        ):
+            return False
+        held = self.deployments.standing[subject].held
+        if any(
+            _where(held.get(move.number)) != seat
+            for move, seat in zip(one.moves, one.seats, strict=True)
+        ):
+            return False
+        for move, life in zip(one.moves, one.lives, strict=True):
+            node = self.fleet.fact("node", move.into)
+            if node is None or self.fleet.life("node", move.into) != life:
+                return False
+            if not (node.ready or move.into in self.fleet.node_grace_until):
+                return False
+        return True
+
+    def _moves(self, subject: str) -> list[Move]:
+        model = self.deployments
+        turn = model._turn(subject)
+        if turn is None or turn.deploy.strategy in {"FILL", "EACH"}:
+            return []
+        held = turn.standing.held
+        model._split(turn)
+        lowest = turn.on_demand or set()
+        label = self.fleet.setting("spot.label", "node.kubernetes.io/capacity")
+        spot = label, self.fleet.setting("spot.spot", "spot")
+        short = sorted(
+            number
+            for number, one in held.items()
+            if number in lowest and spot in self.fleet.fact("node", one.node).labels
+        )
+        before = dict(held)
+        model.began_with[subject] = turn.standing.count()
+        self.fleet.book.asking = turn.workload, turn.cluster
+        moves: list[Move] = []
+        for number in short:
+            one = held[number]
+            if (one.request, one.selector) != (turn.fact.request, turn.deploy.node_selector):
+                continue
+            nodes = model._seen(turn, "on_demand")
+            chosen = model._chosen(turn, nodes, 1, model._rule(turn))
+            if isinstance(chosen, str):
+                break
+            model._put(turn, chosen, [number])
+            moves.append(Move(number, one.node, held[number].node))
+        turn.standing.held = before
+        self.fleet.book.asking = None
+        model.began_with = {}
+        return moves
+
+
+def _where(one: Instance | None) -> tuple[str, int] | None:
+    return None if one is None else (one.node, one.node_life)
