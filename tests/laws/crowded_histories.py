@@ -9,7 +9,7 @@ something fails is made smaller by leaving out whatever is not needed for the fa
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, TypeVar, cast, get_args
 
 from ledger.facts import cluster, workload
 from ledger.facts.event import Fact
@@ -54,6 +54,9 @@ REQUESTS = (
 )
 
 
+Told = TypeVar("Told")
+
+
 class Happening(NamedTuple):
     """A fact, and how long after the one before it."""
 
@@ -69,9 +72,7 @@ def history(seed: int, length: int) -> list[Happening]:
     ]
 
 
-def smallest(
-    happenings: Sequence[Happening], fails: Callable[[Sequence[Happening]], bool]
-) -> list[Happening]:
+def smallest(happenings: Sequence[Told], fails: Callable[[Sequence[Told]], bool]) -> list[Told]:
     """A part of the history that still fails, from which nothing more can be left out."""
     left = list(happenings)
     size = len(left) // 2

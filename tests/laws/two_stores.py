@@ -1,0 +1,130 @@
+"""The engine and the naive model keep the same disks through the same history, and where they differ.
+
+    python -m tests.laws.two_stores --seed 1 --histories 2000 --events 220
+
+Each history is a seed (``tests.laws.worn_histories``). Of one in which the two differ the smallest part
+is told in which they still do.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from ledger.facts.decision import Decision
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.refusal import Refusal
+from ledger.reducers.replicas import host_name
+from tests.histories import FLEET, History, subject_of
+from tests.laws.crowded_histories import smallest
+from tests.laws.job_histories import Happening
+from tests.laws.naive_disks import NaiveDisks
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Said, heading
+from tests.laws.worn_histories import history
+
+
+def told(made: Decision) -> Said:
+    """A decision as the naive model says it."""
+    said = heading(made)
+    match made.outcome:
+        case DiskPlacement() as placement:
+            there = {
+                one.replica: f"{host_name(one.cluster, one.node)}/{one.disk}"
+                for one in placement.replicas
+            }
+            said.rows = {step.replica: there[step.replica] for step in placement.steps}
+            said.released = sorted(one.replica for one in placement.released)
+        case Refusal() as refusal:
+            said.reason, said.waits_for = refusal.reason, refusal.waits_for
+        case _:
+            raise AssertionError(f"nobody asked for a {made.kind}")
+    return said
+
+
+def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
+    """What the two first disagree about; None where they never do.
+
+    Event by event that is what was decided and ended, and what is scheduled on each disk. ``reached``
+    counts what the history came to.
+    """
+    log = History()
+    naive = NaiveFleet(salt=FLEET)
+    disks = NaiveDisks(naive)
+    for place, (fact, source, after) in enumerate(happenings):
+        step = log.add(fact, source=source, after=after)
+        naive.add(fact, subject=subject_of(fact), source=source, at=log.events[-1].recorded_at)
+        hosts = step.world.disks.hosts
+        kept = {
+            f"{name}/{one.name}": one.scheduled
+            for name in sorted(hosts)
+            for one in hosts[name].disks
+        }
+        pairs = (
+            ("decisions", [told(made) for made in step.decisions], naive.said),
+            ("effect", step.effect, naive.effect),
+            ("ended", list(step.ended), naive.ended),
+            ("scheduled", kept, {key: disks.scheduled(key) for key in naive.all("disk")}),
+        )
+        for what, engine, model in pairs:
+            if engine != model:
+                return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+        if reached is not None:
+            _count(step.decisions, reached)
+    return None
+
+
+def _count(decisions: Sequence[Decision], reached: Counter[str]) -> None:
+    for made in decisions:
+        match made.outcome:
+            case DiskPlacement() as placement:
+                reached[f"decided {made.branch}"] += 1
+                reached.update(f"rung {step.rung}, {step.rule}" for step in placement.steps)
+                reached.update(f"placed {step.why}" for step in placement.steps)
+                reached.update(f"released {gone.why}" for gone in placement.released)
+                reached["grown"] += placement.size > placement.previous_size
+            case Refusal() as refusal:
+                reached[f"refused {refusal.reason}"] += 1
+            case _:
+                pass
+
+
+def least_difference(happenings: Sequence[Happening]) -> str:
+    """The least part of a history in which the two differ, and what they then disagree about."""
+    least = smallest(happenings, lambda part: difference(part) is not None)
+    lines = [
+        f"  {place} {source} +{after} {fact}" for place, (fact, source, after) in enumerate(least)
+    ]
+    return "\n".join(["the least of it:", *lines, str(difference(least))])
+
+
+def main() -> int:
+    """Compare many histories; 1 if any differs."""
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--histories", type=int, default=2000)
+    parser.add_argument("--events", type=int, default=220)
+    parser.add_argument("--stop-after", type=int, default=1, help="so many that differ")
+    asked = parser.parse_args()
+    began = time.monotonic()
+    differ, reached = 0, Counter[str]()
+    for seed in range(asked.seed, asked.seed + asked.histories):
+        whole = history(seed, asked.events)
+        if difference(whole, reached) is None:
+            continue
+        differ += 1
+        sys.stdout.write(f"seed {seed}, {least_difference(whole)}\n")
+        sys.stdout.flush()
+        if differ == asked.stop_after:
+            break
+    spent = round(time.monotonic() - began)
+    for what, count in sorted(reached.items()):
+        sys.stdout.write(f"  {count:8} {what}\n")
+    sys.stdout.write(f"seeds {asked.seed} to {seed}: {differ} differ, {spent} s\n")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
