@@ -67,6 +67,7 @@ _FAILED: Final[Causes] = frozenset({"failed"})
 _WAITED: Final[Causes] = frozenset({"waited"})
 _EVICTING: Final[Causes] = frozenset({"evicting"})
 _GONE: Final[Causes] = frozenset({"gone"})
+_ROOM: Final[Causes] = frozenset({"room"})
 _OTHER_POLICY: Final[Causes] = frozenset({"policy"})
 
 
@@ -249,12 +250,19 @@ def settled(world: World, volume: Subject, after: Copies | None, *, complete: bo
     return world
 
 
-def refused(world: World, question: Question, refusal: OpenRefusal) -> World:
-    """A volume is refused something, for the first time or for another reason."""
+def refused(world: World, question: Question, refusal: OpenRefusal, *, gave_up: bool) -> World:
+    """A volume is refused something, for the first time or for another reason.
+
+    What it may have given up in the same turn can serve it: a size that was refused may fit where its
+    replicas are now.
+    """
     before = world.refusals.get(question)
     if before is not None:
         world = retries.end_refusal(world, question, _hook(before))
-    return retries.list_refusal(world, question, refusal, _hook(refusal))
+    world = retries.list_refusal(world, question, refusal, _hook(refusal))
+    if gave_up and refusal.refusal.waits_for == WAITS_FOR_DISKS:
+        world = retries.mark(world, question, _ROOM)
+    return world
 
 
 def _hook(refusal: OpenRefusal) -> retries.Hook:

@@ -129,6 +129,24 @@ def test_the_volumes_own_balance_goes_before_the_policy() -> None:
     assert (first.alpha, second.alpha) == (Fraction(1, 3), Fraction(0))
 
 
+def test_a_size_that_was_refused_is_asked_for_again_where_the_replicas_went_meanwhile() -> None:
+    history = with_disks(1)
+    history.add(volume_up("pv", 1, size=70))
+    history.add(policy({"hold": True}))
+    history.add_all(
+        disk_up("m1", "n00", "d", evicting=True), disk_up("m1", "n01", "d", maximum=400)
+    )
+    history.add(volume_up("pv", 1, size=110))
+
+    moved, refused = history.add(policy({"hold": False})).decisions
+    grown, _ = history.add(volume_up("another", 0)).decisions
+
+    assert on_disks(moved) == {"pv-r2": "m1/n01/d"}
+    assert disk_placement_of(moved).size == 70
+    assert refusal_of(refused).detail == (("expansion", 40),)
+    assert (grown.subject, disk_placement_of(grown).size) == ("pv", 110)
+
+
 def test_a_disk_that_cannot_help_asks_nobody_and_one_that_can_does() -> None:
     history = with_disks(1)
     refused = refusal_of(only(history.add(volume_up("pv", 1, size=150))))
