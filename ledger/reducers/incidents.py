@@ -15,12 +15,13 @@ lifted is never recorded, and of upserts that were kept from changing a node's p
 the last one is.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from immutables import Map
 
 from ledger.facts.incident import Incident, What
+from ledger.reducers.replacing import replace
 from ledger.units import Subject
 
 Numbers = tuple[tuple[str, int], ...]
@@ -39,7 +40,7 @@ class Contradiction(NamedTuple):
     node: Subject
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Incidents:
     """All contradictions there are."""
 

@@ -51,7 +51,7 @@ class LastTarget(NamedTuple):
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Deployments:
     """All of them."""
 

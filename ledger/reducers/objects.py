@@ -110,7 +110,7 @@ _NO_DEAD: Final[Map[Uid, Microseconds | None]] = Map()
 _NOBODY: Final[Map[Subject, None]] = Map()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Objects:
     """All of them."""
 

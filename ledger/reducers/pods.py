@@ -19,7 +19,6 @@ devices they are, no report says.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from immutables import Map
@@ -36,6 +35,7 @@ from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
 from ledger.reducers.objects import Key, Objects
+from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.sightings import (
     Crew,

@@ -124,7 +124,7 @@ class Copies(NamedTuple):
     """Whether the life that all of this belongs to is over."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Disks:
     """The disks of a fleet and what is on them."""
 

@@ -12,7 +12,7 @@ its life. Which instance a pod is, nobody says; how many were seen to lose their
 What follows from a crew that changes is told in ``ledger.reducers.pods``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -21,6 +21,7 @@ from ledger.facts.workload import PodObserved, ReplicaSetUpserted
 from ledger.reducers.book import NO_HOLDING, Holding
 from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Objects
+from ledger.reducers.replacing import replace
 from ledger.units import ClusterName, Subject
 
 
@@ -48,7 +49,7 @@ class Crew(NamedTuple):
         return Subject(f"{self.cluster}/{self.owner.partition('/')[0]}/{name}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pods:
     """All crews, and what is needed to find them."""
 

@@ -100,7 +100,7 @@ class QueueNamespace(NamedTuple):
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rounds:
     """When a round of jobs closes (``ledger.reducers.rounds``)."""
 
@@ -124,7 +124,7 @@ class Rounds:
     """Whether a round closed in what is being folded or decided."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Jobs:
     """All jobs that have a queue, and what rounds read beside nodes."""
 

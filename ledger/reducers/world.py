@@ -85,7 +85,7 @@ class LastDivision:
     given up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Divisions:
     """What division remembers between one question and the next."""
 
@@ -123,7 +123,7 @@ NO_CLAIM: Final = Claim(0, 0, 0, 0, Map())
 NO_ROOM: Final = Room(Map(), NO_CLAIM)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rooms:
     """The room of every cluster that has nodes or holds replicas."""
 
@@ -147,7 +147,7 @@ class Mark(NamedTuple):
     since: DecisionNumber
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retries:
     """Refusals that may be served now (``ledger.reducers.retries``)."""
 
@@ -196,7 +196,7 @@ class Ended(NamedTuple):
     number: DecisionNumber
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """One fleet at one position."""
 
