@@ -237,7 +237,7 @@ def split(
     if deploy.strategy in {"FILL", "EACH"}:
         return None
     found = target_of(world, workload, share).pods
-    if found is None or all(nodes.class_of(name) is None for name in nodes.facts):
+    if found is None or not nodes.has_classes:
         return None
     return found
 
@@ -581,7 +581,7 @@ class _Turn:
         others = {
             name: "other_class" for name in nodes.seen if among not in {"all", nodes.class_of(name)}
         }
-        return losers(sorted((nodes.passed_over | others).items()))
+        return losers(sorted(({**nodes.passed_over, **others}).items()))
 
     # What is held meanwhile
 

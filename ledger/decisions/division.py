@@ -261,7 +261,8 @@ def _available(
         one = wanted(world, workload)
     except InvalidRequest as invalid:
         return None, invalid.code
-    return {cluster: available(world, cluster, workload, one) for cluster in clusters}, None
+    room: dict[ClusterName, Replicas | None] = {**available(world, clusters, workload, one)}
+    return room, None
 
 
 def _asked_of_the_core(

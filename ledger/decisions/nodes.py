@@ -6,14 +6,16 @@ is on it counts. What pods of the workload itself hold there beyond its instance
 only to it: an instance that comes to where its pod is takes nothing more. A turn takes and gives back as it goes: what it took is not there for its next part,
 and nothing of that is in the World before the decision is.
 
-What fits on a node depends on what it has free, so nodes with the same are measured once.
+Who may take what, and how many fit on a node as the World has it, is known of all nodes at once
+(``ledger.decisions.columns``); only nodes that the turn or the workload's own pods make others are measured
+here.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 from ledger.core.capacity.amounts import Core, Device, NumaGroup
 from ledger.core.capacity.merge import BOUND_CPU_WEIGHT, Load, load, mean_load
@@ -25,6 +27,7 @@ from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
 from ledger.decisions import room
+from ledger.decisions.columns import Columns, Counted, columns
 from ledger.decisions.room import MILLI, Wanted
 from ledger.decisions.shortlist import Shortlist
 from ledger.decisions.versions import PlacementRules
@@ -38,6 +41,8 @@ from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
 
 Class = Literal["od", "spot"]
+
+Found = TypeVar("Found")
 
 _UNLOADED: Final = Load(UNUSED, UNUSED, 0)
 
@@ -64,57 +69,46 @@ class Nodes:
     one: Wanted | None
     """What one instance takes; None where that means nothing: then nothing fits anywhere."""
     selector: Labels
-    facts: dict[NodeName, NodeUpserted] = field(default_factory=dict)
+    facts: Mapping[NodeName, NodeUpserted] = field(init=False)
     """Every node that exists, by name."""
     seen: tuple[NodeName, ...] = ()
     schedulable: frozenset[NodeName] = frozenset()
     """Of those seen."""
-    passed_over: dict[NodeName, str] = field(default_factory=dict)
+    passed_over: Mapping[NodeName, str] = field(default_factory=dict)
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
+    _columns: Columns = field(init=False)
+    _counted: Counted | None = None
+    """How many every one of them holds; None where nothing fits or nobody is seen."""
     _capacities: dict[Offer, int] = field(default_factory=dict)
     _shared: dict[Shared, int] = field(default_factory=dict)
-    _subjects: dict[NodeName, Subject] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
     _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
-    _pools: dict[str, tuple[NodeName, ...]] = field(default_factory=dict)
     _shortlists: dict[tuple[str, int], Shortlist] = field(default_factory=dict)
+    _apart: set[NodeName] = field(default_factory=set)
+    """Those that hold something else by now than the columns say."""
 
     def __post_init__(self) -> None:
-        """Look at every node once."""
+        """Look at all of them at once."""
         known = self.world.clusters.get(self.cluster)
-        ready = known is not None and known.ready
-        reclaiming = self.world.rooms.reclaiming
-        seen: list[NodeName] = []
-        cordoned: set[NodeName] = set()
-        objects, selects = self.world.objects, bool(self.selector)
-        for subject in objects.inside("node", self.cluster):
-            node = cast("NodeUpserted", objects.fact("node", subject))
-            self.facts[node.name] = node
-            self._subjects[node.name] = subject
-            why = None
-            if not ready:
-                why = "cluster_not_ready"
-            elif not node.ready:
-                why = "not_ready"
-            elif subject in reclaiming:
-                why = "reclaiming"
-            elif selects and not self.matches(node.name):
-                why = "selector"
-            else:
-                seen.append(node.name)
-                if not node.schedulable:
-                    why = "unschedulable"
-                    cordoned.add(node.name)
-            if why is not None:
-                self.passed_over[node.name] = why
-        for subject, more in pods.beyond(self.world, self.workload, self.cluster):
-            name = NodeName(subject.partition("/")[2])
-            if name in self.facts:
+        nodes = self._columns = columns(self.world, self.cluster, self.selector)
+        self.facts = nodes.facts
+        if known is None or not known.ready:
+            self.passed_over = dict.fromkeys(nodes.names, "cluster_not_ready")
+        else:
+            self.seen, self.schedulable, self.passed_over, _ = nodes.pools
+            if self.one is not None:
+                counted = self._counted = room.counted(self.world, nodes, self.one)
+                self._by_name = dict(zip(nodes.names, counted.each, strict=True))
+                for name in self.passed_over:
+                    # It may have room as well, for what is there already.
+                    del self._by_name[name]
+        for crew, more in pods.beyond(self.world, self.workload):
+            name = NodeName(crew.node.partition("/")[2])
+            if crew.cluster == self.cluster and name in self.facts:
                 self.held[name] = book.added(self._held(name), more, -1)
-        self.seen = tuple(seen)
-        self.schedulable = frozenset(seen) - cordoned
+                self._forget(name)
 
     def matches(self, name: NodeName) -> bool:
         """Whether a node has the labels that are selected by."""
@@ -169,15 +163,27 @@ class Nodes:
             found = self._capacities[offer] = room.capacity(offer, one)
         return found
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether any node of the cluster is known to be of a class."""
+        return self._of_labels("known", lambda: any(map(self.class_of, self.facts)))
+
     def pool(self, among: str) -> tuple[NodeName, ...]:
         """Those seen that are of a class, or all of them."""
         if among == "all":
             return self.seen
-        found = self._pools.get(among)
-        if found is None:
-            found = tuple(name for name in self.seen if self.class_of(name) == among)
-            self._pools[among] = found
-        return found
+        return self._of_labels(
+            among, lambda: tuple(name for name in self.seen if self.class_of(name) == among)
+        )
+
+    def _of_labels(self, what: str, work_out: Callable[[], Found]) -> Found:
+        """What only depends on who is seen, and on which class each node is of."""
+        spot = self.world.policy.spot
+        known = self._columns.pools.known
+        key = (what, bool(self.seen), spot.label, spot.on_demand, spot.spot)
+        if key not in known:
+            known[key] = work_out()
+        return cast("Found", known[key])
 
     def open_to(
         self, among: str, wanted: int, counts: Counter[NodeName], *, limit: int
@@ -185,12 +191,22 @@ class Nodes:
         """The nodes that matter to AUTO; all of a pool if they have not room enough together."""
         shortlist = self._shortlists.get((among, limit))
         if shortlist is None:
-            names = [name for name in self.pool(among) if name in self.schedulable]
-            shortlist = Shortlist(names, counts, self.capacity, limit=limit)
-            self._shortlists[among, limit] = shortlist
+            shortlist = self._shortlists[among, limit] = self._shortlist(among, counts, limit)
         # One more than can get any shows how far the last of them were raised.
         first = shortlist.first(wanted + 1, counts)
         return first if len(first) >= wanted else self.pool(among)
+
+    def _shortlist(self, among: str, counts: Counter[NodeName], limit: int) -> Shortlist:
+        order: Sequence[NodeName] = ()
+        if self._counted is not None:
+            names = self._columns.names
+            order = [names[place] for place in self._counted.order]
+        apart = self.schedulable.intersection(self._apart.union(counts))
+        if among != "all":
+            pool = self._of_labels(f"set of {among}", lambda: frozenset(self.pool(among)))
+            order = [name for name in order if name in pool]
+            apart &= pool
+        return Shortlist(order, apart, counts, self.capacity, limit=limit)
 
     def load(self, name: NodeName) -> Load:
         """How full a node is, and the part of it that one more instance takes."""
@@ -306,6 +322,7 @@ class Nodes:
     def _forget(self, name: NodeName) -> None:
         """What was measured of a node holds no more."""
         self._by_name.pop(name, None)
+        self._apart.add(name)
         if name in self.schedulable:
             for (among, _), shortlist in self._shortlists.items():
                 if among in {"all", self.class_of(name)}:
@@ -314,7 +331,7 @@ class Nodes:
     def _held(self, name: NodeName) -> Held:
         held = self.held.get(name)
         if held is None:
-            return self.world.book.get(self._subjects[name], NOTHING_HELD)
+            return self.world.book.get(node_of(self.cluster, name), NOTHING_HELD)
         return held
 
     def as_it_was(self, held: dict[NodeName, Held]) -> None:

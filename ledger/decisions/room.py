@@ -1,7 +1,7 @@
 """How many more replicas of a workload a cluster could take.
 
-That is what its nodes still hold together, each counted by ``ledger.core.capacity`` by what it has
-free and those that have the same only once; but no more than what they have of each resource still
+That is what its nodes still hold together, each counted as ``ledger.core.capacity`` counts by what it
+has free (``ledger.decisions.columns``); but no more than what they have of each resource still
 allows once everything is taken off that was promised there and is on no node yet, to the workload
 itself included. Such a replica is promised to a cluster, so claims are weighed against the sum.
 
@@ -13,10 +13,10 @@ hold beyond its instances is free to it.
 Which clusters are candidates, and what becomes of the answer, is told elsewhere.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from ledger.core.capacity.amounts import INFINITE, Core, Device, NumaGroup, instances_within
@@ -25,13 +25,23 @@ from ledger.core.capacity.memory import memory_capacity, storage_capacity
 from ledger.core.capacity.request import InstanceRequest, Volumes, normalized
 from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
+from ledger.decisions.columns import Columns, Counted, Left, columns
 from ledger.errors import InvalidRequest
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import MOST_CORES, NOTHING_HELD, Offer, Shared, added, free, shared_of
+from ledger.reducers.book import (
+    MOST_CORES,
+    NOTHING_HELD,
+    Amounts,
+    Holding,
+    Offer,
+    Shared,
+    added,
+    free,
+    shared_of,
+)
 from ledger.reducers.pods import beyond
-from ledger.reducers.rooms import node_in_use
 from ledger.reducers.world import Claim, World
-from ledger.units import Bytes, ClusterName, Replicas, Subject
+from ledger.units import Bytes, ClusterName, NodeName, Replicas, Subject
 
 MILLI: Final = 1000
 
@@ -92,20 +102,42 @@ def _in_cores(cpu_milli: int) -> Fraction:
 
 
 def available(
-    world: World, cluster: ClusterName, workload: WorkloadUpserted, one: Wanted
+    world: World, clusters: Iterable[ClusterName], workload: WorkloadUpserted, one: Wanted
+) -> dict[ClusterName, Replicas]:
+    """How many more of a workload fit on each of these clusters as things are."""
+    own: dict[ClusterName, list[tuple[Subject, Holding]]] = {}
+    for crew, more in beyond(world, Subject(f"{workload.namespace}/{workload.name}")):
+        own.setdefault(crew.cluster, []).append((crew.node, more))
+    return {cluster: _available(world, cluster, one, own.get(cluster, ())) for cluster in clusters}
+
+
+def _available(
+    world: World, cluster: ClusterName, one: Wanted, own: Iterable[tuple[Subject, Holding]]
 ) -> Replicas:
-    """How many more of a workload fit on a cluster as things are."""
     known = world.clusters.get(cluster)
     if known is None or not known.ready:
         return Replicas(0)
-    offers = _offers(world, cluster, workload, one)
-    if not offers:
+    nodes = columns(world, cluster, one.node_selector)
+    if not nodes.pools.open:
         return Replicas(0)
-    most = min(_left(offers, world.rooms.of(cluster).claim, one))
-    if most == 0:
-        return Replicas(0)
-    together = sum(times * capacity(each, one) for each, times in offers.items())
+    left, together = nodes.left, counted(world, nodes, one).together
+    for subject, more in own:
+        name = NodeName(subject.partition("/")[2])
+        if name in nodes.pools.open:
+            held = world.book.get(subject, NOTHING_HELD)
+            was = free(nodes.facts[name], held)
+            is_ = free(nodes.facts[name], added(held, more, -1))
+            left = _with(left, was, is_)
+            together += capacity(is_, one) - capacity(was, one)
+    most = min(_left(left, world.rooms.of(cluster).claim, one))
     return Replicas(min(together, most, INFINITE))
+
+
+def counted(world: World, nodes: Columns, one: Wanted) -> Counted:
+    """How many fit on each node that takes new instances."""
+    if one.bound:
+        return nodes.bound(world, one, partial(capacity, one=one))
+    return nodes.unbound(cpu_milli=one.cpu_milli, memory=one.memory, storage=one.storage)
 
 
 def capacity(node: Offer, one: Wanted) -> int:
@@ -135,44 +167,68 @@ def shared_capacity(node: Shared, one: Wanted) -> int:
     )
 
 
-def _offers(
-    world: World, cluster: ClusterName, workload: WorkloadUpserted, one: Wanted
-) -> Mapping[Offer, int]:
-    """What the nodes that may be used offer it; in no order, for sums and minima only."""
-    own = dict(beyond(world, Subject(f"{workload.namespace}/{workload.name}"), cluster))
-    if not (own or one.node_selector):
-        return world.rooms.of(cluster).offers
-    selected: dict[Offer, int] = {}
-    for subject in world.objects.inside("node", cluster):
-        node = node_in_use(world.objects, world.rooms.reclaiming, subject)
-        if node is not None and all(label in node.labels for label in one.node_selector):
-            held = world.book.get(subject, NOTHING_HELD)
-            each = free(node, added(held, own[subject], -1) if subject in own else held)
-            selected[each] = selected.get(each, 0) + 1
-    return selected
+def _with(left: Left, was: Offer, is_: Offer) -> Left:
+    """What is left together if one node has something else free."""
+    pods = left.pods
+    if pods is not None:
+        pods += max(0, is_.pods or 0) - max(0, was.pods or 0)
+    devices = sum(max(0, size) for _, size in is_.volumes)
+    return Left(
+        cpu=left.cpu + max(0, is_.cpu) - max(0, was.cpu),
+        memory=left.memory + max(0, is_.memory) - max(0, was.memory),
+        storage=left.storage + max(0, is_.storage) - max(0, was.storage),
+        devices=left.devices + devices - sum(max(0, size) for _, size in was.volumes),
+        pods=pods,
+    )
 
 
-def _left(offers: Mapping[Offer, int], claim: Claim, one: Wanted) -> Iterator[int]:
+def _left(left: Left, claim: Claim, one: Wanted) -> Iterator[int]:
     """For each resource how many more the nodes together allow."""
     if one.cpu_bind:
-        free = sum(times * max(0, node.cpu) for node, times in offers.items())
-        yield instances_within(free - claim.cpu, one.cpu_milli)
-    free = sum(times * max(0, node.memory) for node, times in offers.items())
-    yield instances_within(free - claim.memory, one.memory)
+        yield instances_within(left.cpu - claim.cpu, one.cpu_milli)
+    yield instances_within(left.memory - claim.memory, one.memory)
     on_devices, in_storage = _volumes_claimed(claim)
-    free = sum(times * max(0, node.storage) for node, times in offers.items())
-    yield instances_within(free - claim.storage - in_storage, one.storage)
-    sizes = [times * max(0, size) for node, times in offers.items() for _, size in node.volumes]
-    yield instances_within(sum(sizes) - on_devices, _on_devices(one.volumes))
-    pods = [(times, node.pods) for node, times in offers.items()]
-    if all(most is not None for _, most in pods):
-        yield max(0, sum(times * max(0, most or 0) for times, most in pods) - claim.pods)
+    yield instances_within(left.storage - claim.storage - in_storage, one.storage)
+    yield instances_within(left.devices - on_devices, _on_devices(one.volumes))
+    if left.pods is not None:
+        yield max(0, left.pods - claim.pods)
 
 
-# Most nodes have the same free as when the last workload that wants as much was asked about.
-@lru_cache(maxsize=1 << 14)
 def _bound(node: Offer, one: Wanted) -> int:
-    return cpu_capacity(cpu_node(node), bound(node, one)).capacity if whole(node, one) else 0
+    """How many find cores of their own."""
+    if not whole(node, one):
+        return 0
+    cores = (node.cores, node.whole, node.share_base, node.numa, node.numa_memory)
+    most = _by_cores(*cores, INFINITE, one.cpu_milli, one.memory, one.max_share)
+    if most * one.memory <= node.memory:
+        # With so much memory none of them is short of it, whichever group it is in.
+        return most
+    return _by_cores(*cores, node.memory, one.cpu_milli, one.memory, one.max_share)
+
+
+# Most nodes have the same cores free as when the last workload that wants as much was asked about.
+@lru_cache(maxsize=1 << 14)
+def _by_cores(
+    cores: Amounts,
+    whole_cores: int,
+    share_base: int,
+    numa: tuple[tuple[str, str], ...],
+    numa_memory: tuple[tuple[str, Bytes], ...],
+    memory: int,
+    cpu_milli: int,
+    each: int,
+    max_share: int,
+) -> int:
+    request = CpuRequest(
+        cpu=_in_cores(cpu_milli), memory=each, share_base=share_base, max_share=max_share
+    )
+    node = CpuNode(
+        cores=_cores(cores, whole_cores, share_base),
+        memory=memory,
+        numa={Core(core): NumaGroup(group) for core, group in numa},
+        numa_memory={NumaGroup(group): size for group, size in numa_memory},
+    )
+    return cpu_capacity(node, request).capacity
 
 
 def whole(node: Offer, one: Wanted) -> bool:
@@ -190,16 +246,18 @@ def bound(node: Offer, one: Wanted) -> CpuRequest:
 
 def cpu_node(node: Offer) -> CpuNode:
     """What is free, signed; where only the cpu is told, as many whole cores as it makes."""
-    if node.cores:
-        cores = {Core(core): pieces for core, pieces in node.cores}
-    else:
-        cores = {Core(str(core)): node.share_base for core in range(min(node.whole, MOST_CORES))}
     return CpuNode(
-        cores=cores,
+        cores=_cores(node.cores, node.whole, node.share_base),
         memory=node.memory,
         numa={Core(core): NumaGroup(group) for core, group in node.numa},
         numa_memory={NumaGroup(group): size for group, size in node.numa_memory},
     )
+
+
+def _cores(cores: Amounts, whole_cores: int, share_base: int) -> dict[Core, int]:
+    if cores:
+        return {Core(core): pieces for core, pieces in cores}
+    return {Core(str(core)): share_base for core in range(min(whole_cores, MOST_CORES))}
 
 
 def devices(node: Offer) -> VolumeNode:

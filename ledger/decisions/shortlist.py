@@ -5,11 +5,13 @@ could hold most altogether, then by name. Before a node gets its first one, ever
 that order that has room has got one. So of the nodes with room only the first so many as there are
 instances can get any, and asking about those alone gives the same answer as asking about all.
 
-The order is kept in a queue, so that the next question of the same turn, and there may be one for
-each instance of a lost node, costs what has changed since.
+Most nodes hold none of the workload, and what they could hold was counted before anybody asked: those
+come in their order. The others wait in a queue, and so does every node from the moment at which it
+changes: the next question of the same turn, and there may be one for each instance of a lost node,
+costs what has changed since.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -28,21 +30,33 @@ class _Entry(NamedTuple):
 class Shortlist:
     """Some nodes in the order in which AUTO looks at them."""
 
-    __slots__ = ("_capacity", "_limit", "_queue", "changed")
+    __slots__ = ("_apart", "_capacity", "_first", "_limit", "_order", "_queue", "changed")
 
     def __init__(
         self,
-        names: Iterable[NodeName],
+        order: Sequence[NodeName],
+        apart: Iterable[NodeName],
         counts: Mapping[NodeName, int],
         capacity: Callable[[NodeName], int],
         *,
         limit: int,
     ) -> None:
-        """``limit`` is how many a node may hold; 0 is no limit."""
+        """``order`` is of those with room: who has most comes first, then who is named first.
+
+        Whoever holds some already, or has another capacity by now than in that order, is ``apart``,
+        whether it is in the order or not. ``limit`` is how many a node may hold; 0 is no limit.
+        """
+        self._order = order
+        self._first = 0
+        self._apart = set(apart)
         self._capacity = capacity
         self._limit = limit
         self.changed: set[NodeName] = set()
-        self._queue = [entry for name in names if (entry := self._entry(name, counts)) is not None]
+        self._queue = [
+            entry
+            for name in sorted(self._apart)
+            if (entry := self._entry(name, counts)) is not None
+        ]
         heapify(self._queue)
 
     def first(self, wanted: int, counts: Mapping[NodeName, int]) -> list[NodeName]:
@@ -51,17 +65,36 @@ class Shortlist:
             entry = self._entry(name, counts)
             if entry is not None:
                 heappush(self._queue, entry)
+        self._apart |= self.changed
         self.changed.clear()
-        found: list[_Entry] = []
+        found: list[NodeName] = []
+        queued: list[_Entry] = []
         names: set[NodeName] = set()
-        while self._queue and len(found) < wanted:
+        untouched = self._untouched()
+        following = next(untouched, None)
+        while len(found) < wanted and (following is not None or self._queue):
+            if following is not None and (not self._queue or following < self._queue[0]):
+                found.append(following.name)
+                following = next(untouched, None)
+                continue
             entry = heappop(self._queue)
             if entry.name not in names and entry == self._entry(entry.name, counts):
-                found.append(entry)
+                found.append(entry.name)
+                queued.append(entry)
                 names.add(entry.name)
-        for entry in found:
+        for entry in queued:
             heappush(self._queue, entry)
-        return [entry.name for entry in found]
+        return found
+
+    def _untouched(self) -> Iterator[_Entry]:
+        """Those that hold none and have not changed, in their order."""
+        order, apart = self._order, self._apart
+        while self._first < len(order) and order[self._first] in apart:
+            self._first += 1
+        for place in range(self._first, len(order)):
+            name = order[place]
+            if name not in apart:
+                yield _Entry(0, -self._capacity(name), name)
 
     def _entry(self, name: NodeName, counts: Mapping[NodeName, int]) -> _Entry | None:
         """A node as it is; None if it has no room."""

@@ -72,7 +72,7 @@ Book = Map[Subject, Held]
 
 
 class Offer(NamedTuple):
-    """What a node has free: nodes with equal offers hold equally much more. Signed."""
+    """What a node has free. Signed."""
 
     cores: Amounts
     """Pieces of each core, zero and less included; empty where no core is told and none was
@@ -170,7 +170,12 @@ def cpu_milli(node: NodeUpserted) -> CpuMilli:
 
 def short(node: NodeUpserted, held: Held) -> Amounts:
     """Of what a node declares less than is held there, and by how much; what it does not name is 0."""
-    if held == NOTHING_HELD:
+    if not (held.pieces or held.numa or held.volumes) and (
+        (held.cpu <= 0 or held.cpu <= cpu_milli(node))
+        and held.memory <= node.memory
+        and held.storage <= node.storage
+        and (node.pods is None or held.pods <= node.pods)
+    ):
         return ()
     offer = free(node, held)
     left: dict[str, int] = {"cpu": offer.cpu, "memory": offer.memory, "storage": offer.storage}

@@ -170,7 +170,7 @@ def _put(world: World, name: ClusterName, before: Cluster | None, after: Cluster
         queue = queue if was is None else deadlines.take_back(queue, was)
         queue = queue if is_ is None else deadlines.put(queue, is_)
     clusters = world.clusters
-    if world.rooms.of(name).offers:
+    if world.rooms.of(name).nodes:
         was_ready, is_ready = _labels_if_ready(before), _labels_if_ready(after)
         if was_ready is None or is_ready is None:
             world = world if was_ready == is_ready else rounds.changed(world)

@@ -19,7 +19,7 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import PodObserved
-from ledger.reducers.book import NOTHING_HELD, Book, Change, changed, free, short
+from ledger.reducers.book import Book, Change, changed, short
 from ledger.reducers.incidents import LASTING
 from ledger.reducers.instances import holding, node_of, subject_of
 from ledger.reducers.pods import decided, held_beyond
@@ -54,7 +54,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("used", _uses_as_kept(world), _uses(world)),
         ("seen", _sizes(world.pods.crews), _sizes(crews)),
         ("missing", _missing_as_kept(world), _missing(world, seats, crews)),
-        ("offered", _offers_as_kept(world), _offers(world, held)),
+        ("in use", _in_use_as_kept(world), _in_use(world)),
         ("claimed", _claims_as_kept(world), _claims(world)),
         ("contradicts", _contradictions_as_kept(world), _contradictions(world, held, seats, crews)),
         ("scheduled", _scheduled_as_kept(world), _scheduled(world)),
@@ -203,21 +203,21 @@ def _amounts(held: Book) -> Sums:
     return sums
 
 
-def _offers(world: World, held: Book) -> Sums:
-    offers: Counter[tuple[str, str]] = Counter()
+def _in_use(world: World) -> Sums:
+    nodes: Counter[tuple[str, str]] = Counter()
     for noun, subject in world.objects.known:
         if noun == "node":
             node = node_in_use(world.objects, world.rooms.reclaiming, subject)
             if node is not None:
-                offers[node.cluster, str(free(node, held.get(subject, NOTHING_HELD)))] += 1
-    return offers
+                nodes[node.cluster, "nodes"] += 1
+    return nodes
 
 
-def _offers_as_kept(world: World) -> Sums:
+def _in_use_as_kept(world: World) -> Sums:
     return {
-        (cluster, str(offer)): count
+        (cluster, "nodes"): room.nodes
         for cluster, room in world.rooms.by_cluster.items()
-        for offer, count in room.offers.items()
+        if room.nodes
     }
 
 

@@ -165,17 +165,16 @@ def decided(world: World, crew: Crew) -> WorkloadUpserted | None:
     return workload if is_task or workload.deploy is not None else None
 
 
-def beyond(
-    world: World, workload: Subject, cluster: ClusterName
-) -> Iterator[tuple[Subject, Holding]]:
-    """What a workload's own pods hold on nodes of a cluster beyond its places, where those are decided.
+def beyond(world: World, workload: Subject) -> Iterator[tuple[Crew, Holding]]:
+    """What a workload's own pods hold on nodes beyond its places, where those are decided.
 
     To the workload itself that room is not taken: a place where a pod of it is already takes no more.
     """
-    for crew in sorted(world.pods.of.get(workload, _NOWHERE)):
-        more = world.pods.held.get(crew)
-        if more is not None and crew.cluster == cluster and decided(world, crew) is not None:
-            yield crew.node, more
+    held = world.pods.held
+    crews = [crew for crew in world.pods.of.get(workload, _NOWHERE) if crew in held]
+    for crew in sorted(crews):
+        if decided(world, crew) is not None:
+            yield crew, held[crew]
 
 
 def lost(world: World) -> World:

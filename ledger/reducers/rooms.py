@@ -1,8 +1,8 @@
 """How much room clusters have: what their nodes have free, and what divisions promised of it.
 
 What a node has free (``ledger.reducers.book``) counts while it is ready, schedulable and not about
-to be taken away. Nodes that have the same are kept as one offer with a number, so that whoever
-counts what fits looks at each kind of node once. What a workload was promised on a cluster, by its
+to be taken away. Which nodes of a cluster changed is kept (``ledger.reducers.trails``), so that whoever
+counts what fits need not look at all of them again. What a workload was promised on a cluster, by its
 division in force or because it is all to be deployed there, and has on no node yet, claims what it
 requests, whichever nodes it will end up on; edits of the request change the claim with it.
 
@@ -16,7 +16,9 @@ before may serve somebody who was refused: ``ledger.reducers.retries`` is told. 
 what each node has free: ``ledger.reducers.rounds`` is told of every change.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from immutables import Map
@@ -30,12 +32,14 @@ from ledger.reducers.instances import subject_of
 from ledger.reducers.objects import Key, Objects, restated
 from ledger.reducers.replacing import replace
 from ledger.reducers.retries import grew, grew_for, less_promised
-from ledger.reducers.world import NO_ROOM, Claim, Room, World
-from ledger.units import ClusterName, Subject
+from ledger.reducers.trails import begun as trail_begun
+from ledger.reducers.world import NO_ROOM, Claim, Room, Rooms, World
+from ledger.units import ClusterName, NodeName, Subject
 
 Name = TypeVar("Name")
 
 _NOWHERE: Final[Map[ClusterName, None]] = Map()
+_SAID: Final = attrgetter(*(part.name for part in fields(NodeUpserted) if part.name != "revision"))
 
 
 def node_in_use(
@@ -69,12 +73,13 @@ def with_nodes(
     """The World with these objects, and the offers of the named nodes as they now are."""
     rooms = replace(world.rooms, reclaiming=reclaiming)
     named = tuple(subjects)
-    after = _offered(world, replace(world, objects=objects, rooms=rooms), named)
+    after = replace(world, objects=objects, rooms=rooms)
     # Whatever changed on a node may be what somebody there waits for.
-    changed = {subject.partition("/")[0] for subject in named if _changed(world, after, subject)}
-    for cluster in sorted(changed):
+    changed = [subject for subject in named if _changed(world, after, subject)]
+    after = _offered(world, after, changed)
+    for cluster in sorted({subject.partition("/")[0] for subject in changed}):
         after = grew_for(after, ("nodes", cluster))
-    return _judged(after, named)
+    return _judged(_turned(after, named), changed)
 
 
 def with_holdings(world: World, changes: Sequence[Change]) -> World:
@@ -83,7 +88,7 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
         return world
     after = replace(world, book=book.changed(world.book, changes))
     nodes = sorted({change.node for change in changes})
-    return _judged(_offered(world, after, nodes), nodes)
+    return _judged(_turned(_offered(world, after, nodes), nodes), nodes)
 
 
 def recut(world: World, turned: Iterable[Subject]) -> World:
@@ -103,7 +108,7 @@ def recut(world: World, turned: Iterable[Subject]) -> World:
     after = _offered(world, after, nodes)
     for cluster in sorted({node.partition("/")[0] for node in nodes}):
         after = grew_for(after, ("nodes", cluster))
-    return _judged(after, nodes)
+    return _judged(_turned(after, nodes), nodes)
 
 
 def with_told(world: World, node: Subject, fact: NodeUpserted | None) -> World:
@@ -183,39 +188,38 @@ def _has_tasks(fact: WorkloadUpserted) -> bool:
 
 
 def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
-    """``after`` with the offers of these nodes as they are there; who waits for them is told."""
-    by_cluster = after.rooms.by_cluster
+    """``after`` with the room that these nodes have there; who waits for it is told."""
+    stirred: dict[ClusterName, list[NodeName]] = {}
+    counts: dict[ClusterName, int] = {}
     changed: dict[ClusterName, None] = {}
     moved: list[ClusterName] = []
     kept: dict[ClusterName, None] = {}
+    divisions_wait, listed = bool(after.retries.waiting), after.retries.listed
     for subject in subjects:
-        if (cluster := _grew_where_it_is(before, after, subject)) is not None:
+        cluster = ClusterName(subject.partition("/")[0])
+        stirred.setdefault(cluster, []).append(NodeName(subject[len(cluster) + 1 :]))
+        there = _Both(before, after, subject)
+        awaited = ("nodes", cluster) in listed
+        if awaited and there.grew_where_it_is:
             kept[cluster] = None
-        was = node_in_use(before.objects, before.rooms.reclaiming, subject)
-        is_ = node_in_use(after.objects, after.rooms.reclaiming, subject)
-        held_before = before.book.get(subject, NOTHING_HELD)
-        held_after = after.book.get(subject, NOTHING_HELD)
-        if held_before is held_after and _declares_the_same(was, is_):
+        was, is_ = there.in_use(before, 0), there.in_use(after, 1)
+        if (was is None) != (is_ is None):
+            counts[cluster] = counts.get(cluster, 0) + (-1 if is_ is None else 1)
+        same = _declares_the_same(was, is_)
+        if (there.held[0] is there.held[1] and same) or was is is_ is None:
             continue
-        offers = [
-            None if node is None else book.free(node, held)
-            for node, held in ((was, held_before), (is_, held_after))
-        ]
-        for node, offer, more in ((was, offers[0], -1), (is_, offers[1], 1)):
-            if node is not None and offer is not None:
-                room = by_cluster.get(node.cluster, NO_ROOM)
-                counted = _counted(room.offers, offer, more)
-                by_cluster = _put(by_cluster, node.cluster, replace(room, offers=counted))
-        if offers[0] != offers[1]:
-            moved += [node.cluster for node in (was, is_) if node is not None]
-        elif was is not None and is_ is not None and takes_work(after, is_.cluster):
-            after = rounds.relabelled_node(after, is_.cluster, was.labels, is_.labels)
-        declared_otherwise = not _declares_the_same(was, is_)
-        for node in (was, is_):
-            if node is not None and (declared_otherwise or book.grew(*offers)):
-                changed[node.cluster] = None
-    rooms = replace(after.rooms, by_cluster=by_cluster)
-    after = replace(after, rooms=rooms)
+        if was is None or is_ is None:
+            moved.append(cluster)
+        elif not _is_read(after):
+            # That rounds are to look again is known already.
+            pass
+        elif there.offers[0] != there.offers[1]:
+            moved.append(cluster)
+        elif takes_work(after, cluster):
+            after = rounds.relabelled_node(after, cluster, was.labels, is_.labels)
+        if (divisions_wait or awaited) and (not same or book.grew(*there.offers)):
+            changed[cluster] = None
+    after = replace(after, rooms=_stirred(after.rooms, stirred, counts))
     if any(takes_work(after, cluster) for cluster in moved):
         after = rounds.changed(after)
     world = grew(after, sorted(changed))
@@ -224,41 +228,94 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     return world
 
 
+class _Both:
+    """A node as it was and as it is, and what is held there; what is free is worked out if asked for."""
+
+    __slots__ = ("_offers", "facts", "held", "subject")
+
+    def __init__(self, before: World, after: World, subject: Subject) -> None:
+        self.subject = subject
+        was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
+        assert was is None or isinstance(was, NodeUpserted)
+        assert is_ is None or isinstance(is_, NodeUpserted)
+        self.facts = was, is_
+        self.held = before.book.get(subject, NOTHING_HELD), after.book.get(subject, NOTHING_HELD)
+        self._offers: tuple[Offer | None, Offer | None] | None = None
+
+    def in_use(self, world: World, side: int) -> NodeUpserted | None:
+        """The node in the World of a side, if it takes new work there."""
+        node = self.facts[side]
+        if node is None or not (node.ready and node.schedulable):
+            return None
+        return None if self.subject in world.rooms.reclaiming else node
+
+    @property
+    def offers(self) -> tuple[Offer | None, Offer | None]:
+        """What is free on both sides, whether or not the node takes new work."""
+        if self._offers is None:
+            was, is_ = (
+                None if node is None else book.free(node, held)
+                for node, held in zip(self.facts, self.held, strict=True)
+            )
+            self._offers = was, is_
+        return self._offers
+
+    @property
+    def grew_where_it_is(self) -> bool:
+        """Whether there is more room for what changes without leaving the node.
+
+        That is allowed on a node that takes nothing new, too.
+        """
+        was, is_ = self.facts
+        if was is None or is_ is None:
+            return False
+        return was.labels != is_.labels or book.grew(*self.offers)
+
+
+def _is_read(world: World) -> bool:
+    """Whether rounds are yet to be told that something changed."""
+    return not (world.jobs.rounds.changed or world.jobs.rounds.done)
+
+
+def _stirred(
+    rooms: Rooms, stirred: Mapping[ClusterName, list[NodeName]], counts: Mapping[ClusterName, int]
+) -> Rooms:
+    """The rooms in which these nodes have changed, and so many more take new work."""
+    trails = rooms.trails
+    for cluster, nodes in stirred.items():
+        trail = trails.get(cluster)
+        trails = trails.set(cluster, (trail_begun() if trail is None else trail).on(nodes))
+    by_cluster = rooms.by_cluster
+    for cluster, more in counts.items():
+        room = by_cluster.get(cluster, NO_ROOM)
+        by_cluster = _put(by_cluster, cluster, replace(room, nodes=room.nodes + more))
+    return replace(rooms, by_cluster=by_cluster, trails=trails)
+
+
 def takes_work(world: World, cluster: ClusterName) -> bool:
     """Whether new work may go to a cluster at all."""
     known = world.clusters.get(cluster)
     return known is not None and known.ready
 
 
-def _grew_where_it_is(before: World, after: World, subject: Subject) -> ClusterName | None:
-    """The cluster of a node with more room, for what changes without leaving it.
-
-    That is allowed on a node that takes nothing new, too.
-    """
-    if ("nodes", subject.partition("/")[0]) not in after.retries.listed:
-        # Nobody there waits for anything.
-        return None
-    was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
-    if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
-        return None
-    more = book.grew(
-        book.free(was, before.book.get(subject, NOTHING_HELD)),
-        book.free(is_, after.book.get(subject, NOTHING_HELD)),
-    )
-    return is_.cluster if more or was.labels != is_.labels else None
+def _turned(world: World, subjects: Iterable[Subject]) -> World:
+    """The World in which it is known that something was said of these nodes, or done there."""
+    turned = world.turned
+    for subject in subjects:
+        turned = turned.set(subject, None)
+    return replace(world, turned=turned)
 
 
 def _judged(world: World, subjects: Iterable[Subject]) -> World:
-    """The World in which it is known that these nodes are others, and which declare too little."""
-    found, turned = world.incidents, world.turned
+    """The World in which it is known which of these nodes declare too little."""
+    found = world.incidents
     for subject in subjects:
-        turned = turned.set(subject, None)
         node = world.objects.fact("node", subject)
         one = Contradiction(subject, "over_committed", subject)
         held = world.book.get(subject, NOTHING_HELD)
         missing = book.short(node, held) if isinstance(node, NodeUpserted) else ()
         found = incidents.found(found, one, missing) if missing else incidents.over(found, one)
-    return replace(world, incidents=found, turned=turned)
+    return world if found is world.incidents else replace(world, incidents=found)
 
 
 def _changed(before: World, after: World, subject: Subject) -> bool:
@@ -268,7 +325,7 @@ def _changed(before: World, after: World, subject: Subject) -> bool:
         return True
     if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
         return was is not is_
-    return was != replace(is_, revision=was.revision)
+    return _SAID(was) != _SAID(is_)
 
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:

@@ -15,7 +15,7 @@ it is kept and what else it must agree with is told in ``ledger.engine.restoring
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from hashlib import sha256
 from operator import attrgetter
@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 from immutables import Map, MapMutation
 
 from ledger.errors import UnusableSnapshot
-from ledger.reducers.spelling import Entries, Shape, Types, json_text
+from ledger.reducers.spelling import Entries, Shape, Types, json_text, told
 from ledger.reducers.world import World
 
 LAYOUT: Final = 1
@@ -48,7 +48,7 @@ class _Part(NamedTuple):
 def _parts(class_: Any, path: str = "") -> Iterator[_Part]:
     """The maps that are reached from the World by names alone, and what lies beside them."""
     hints = get_type_hints(class_)
-    for field in fields(class_):
+    for field in told(class_):
         type_ = hints[field.name]
         here = f"{path}{field.name}"
         if is_dataclass(type_) and any(part.is_map for part in _parts(type_)):
@@ -79,12 +79,12 @@ class _Layout:
 def _layout() -> _Layout:
     types = Types()
     parts = []
-    told = []
+    shapes = []
     for path, type_, is_map in _parts(World):
         shape = types.shape(type_, at=path)
         parts.append(_Spelled(path, types.entries(type_, at=path) if is_map else shape))
-        told.append(f"{path}: {shape.told}")
-    described = "\n".join([*told, types.description])
+        shapes.append(f"{path}: {shape.told}")
+    described = "\n".join([*shapes, types.description])
     return _Layout(tuple(parts), sha256(described.encode()).hexdigest())
 
 
@@ -189,7 +189,7 @@ def _made(class_: Any, read: dict[str, Any], path: str) -> Any:
             name: read[f"{path}{name}"]
             if f"{path}{name}" in read
             else _made(hints[name], read, f"{path}{name}.")
-            for name in (field.name for field in fields(class_))
+            for name in (field.name for field in told(class_))
         }
     )
 

@@ -17,7 +17,7 @@ what it has read: one is for one reading.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter
@@ -59,6 +59,17 @@ class Shape:
     """Whether its values compare with one another."""
     shared: bool
     """Whether equal values may become one object."""
+
+
+BESIDE: Final = "beside"
+"""In the metadata of a field: it is kept beside a value and says nothing of it, so it is not spelled.
+
+Such fields come last, and have a default."""
+
+
+def told(class_: Any) -> list[Field[Any]]:
+    """The fields that say what a value is."""
+    return [field for field in fields(class_) if BESIDE not in field.metadata]
 
 
 class Entries(NamedTuple):
@@ -237,7 +248,7 @@ class Types:
         options = class_.__dataclass_params__
         if not (options.frozen and options.eq):
             raise _refused(f"{class_}, which can be changed or is equal to nothing", at)
-        declared = fields(class_)
+        declared = told(class_)
         for field in declared:
             if not field.init:
                 raise _refused(f"{class_}, whose {field.name} nobody may give", at)

@@ -10,7 +10,7 @@ be found by looking through the rest, it is there so that the cost of an event d
 what the event does not touch.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -22,7 +22,7 @@ from ledger.facts.policy import Policy
 from ledger.facts.reason import Cause, Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import Book, Offer
+from ledger.reducers.book import Book
 from ledger.reducers.deadlines import Deadlines
 from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
@@ -30,7 +30,9 @@ from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.reducers.open_proposals import NO_PROPOSALS, Proposals
 from ledger.reducers.replicas import NO_DISKS, Disks
 from ledger.reducers.sightings import NO_PODS, Pods
+from ledger.reducers.spelling import BESIDE
 from ledger.reducers.tasks import NO_JOBS, Jobs
+from ledger.reducers.trails import Trail
 from ledger.units import (
     ClusterName,
     DecisionNumber,
@@ -110,17 +112,20 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What one cluster has, and what was promised of it."""
+    """What one cluster has for new work, and what was promised of it."""
 
-    offers: Map[Offer, int]
-    """How many nodes that take new work have that free."""
+    nodes: int
+    """How many nodes take new work."""
     claim: Claim
 
 
 NO_NODES: Final[Map[Subject, None]] = Map()
 
 NO_CLAIM: Final = Claim(0, 0, 0, 0, Map())
-NO_ROOM: Final = Room(Map(), NO_CLAIM)
+NO_ROOM: Final = Room(0, NO_CLAIM)
+
+
+_NO_TRAILS: Final[Map[ClusterName, Trail]] = Map()
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,10 @@ class Rooms:
     """Nodes that became not ready, and until when what is on them is not lost."""
     told: Map[Subject, NodeUpserted]
     """What nodes say of themselves that keep the pieces that somebody is bound to, other than told."""
+    trails: Map[ClusterName, Trail] = field(
+        default=_NO_TRAILS, compare=False, repr=False, metadata={BESIDE: True}
+    )
+    """How nodes of clusters have changed, for whoever keeps what was found out about them."""
 
     def of(self, cluster: ClusterName) -> Room:
         """One cluster's room."""

@@ -28,7 +28,8 @@ INFINITE = 2**63 - 1
 
 def room(history: History, request: Request, deploy: DeploySpec | None = None) -> int:
     workload = workload_up("ns/asks", 1, request=request, deploy=deploy)
-    return available(history.world, ClusterName("m1"), workload, wanted(history.world, workload))
+    one = wanted(history.world, workload)
+    return available(history.world, [ClusterName("m1")], workload, one)[ClusterName("m1")]
 
 
 def with_nodes(*nodes: NodeUpserted) -> History:

@@ -279,10 +279,8 @@ def room(world: World, **wrong: object) -> World:
     return replace(world, rooms=replace(rooms, by_cluster=rooms.by_cluster.set(cluster, changed)))
 
 
-def offer(world: World) -> World:
-    offers = world.rooms.of(ClusterName("m1")).offers
-    one = min(offers)
-    return room(world, offers=offers.delete(one).set(one._replace(pods=5), offers[one]))
+def in_use(world: World) -> World:
+    return room(world, nodes=world.rooms.of(ClusterName("m1")).nodes + 1)
 
 
 def claim(world: World) -> World:
@@ -339,7 +337,7 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a pod": (crew, [("m1/n1", "seen: StatefulSet ns/a")]),
     "a pod that is missed": (bereft, [("m1/n1", "missing: ns/a@m1")]),
     "a node that never was": (ghost, [("m9/n9", "held: pods")]),
-    "an offer": (offer, [("m1", "offered"), ("m1", "offered")]),
+    "a node too many": (in_use, [("m1", "in use: nodes")]),
     "a claim": (claim, [("m1", "claimed: memory")]),
     "a disk": (disk, [("m1/n1", "scheduled: d")]),
     "a replica": (replica, [("m1/n1", "replicas: v on d")]),

@@ -19,7 +19,13 @@ nodes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, ma
 
 def shortlist(every: list[Node], limit: int) -> Shortlist:
     capacity = {node.name: node.capacity for node in every}
-    return Shortlist(capacity, counts(every), capacity.__getitem__, limit=limit)
+    return Shortlist(*in_order(every), counts(every), capacity.__getitem__, limit=limit)
+
+
+def in_order(every: list[Node]) -> tuple[list[NodeName], list[NodeName]]:
+    """Those with room, as if all held none; and those that hold some."""
+    open_ = sorted((node for node in every if node.capacity), key=lambda node: -node.capacity)
+    return [node.name for node in open_], [node.name for node in every if node.count]
 
 
 def counts(every: list[Node]) -> dict[NodeName, int]:
@@ -46,7 +52,7 @@ def test_what_changed_is_looked_at_again(
     now = {node.name: node for node in [*before, *after]}
     capacity = {node.name: node.capacity for node in before}
     held = counts(before)
-    used = Shortlist(capacity, held, capacity.__getitem__, limit=limit)
+    used = Shortlist(*in_order(before), held, capacity.__getitem__, limit=limit)
     used.first(wanted, held)
 
     for node in after:

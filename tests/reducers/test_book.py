@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from immutables import Map
 
+from ledger.facts.cluster import NodeUpserted
 from ledger.facts.refusal import Refusal
 from ledger.reducers.book import (
     MOST_CORES,
@@ -11,6 +12,7 @@ from ledger.reducers.book import (
     NOTHING_HELD,
     Change,
     Holding,
+    Offer,
     changed,
     free,
     grew,
@@ -20,7 +22,7 @@ from ledger.reducers.book import (
 from ledger.reducers.retries import end_refusal, list_refusal
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.world import OpenRefusal, Question, World
-from ledger.units import Bytes, ClusterName, DecisionNumber, Subject
+from ledger.units import Bytes, DecisionNumber, Subject
 from tests.histories import History, cluster_up, node_up
 
 NODE = Subject("m1/n1")
@@ -42,6 +44,12 @@ def world_of(*, cores: bool = False) -> World:
     )
     log.add_all(cluster_up("m1"), node)
     return log.world
+
+
+def offered(world: World) -> Offer:
+    node = world.objects.fact("node", NODE)
+    assert isinstance(node, NodeUpserted)
+    return free(node, world.book.get(NODE, NOTHING_HELD))
 
 
 def test_what_is_held_adds_up_and_goes_without_a_trace() -> None:
@@ -89,15 +97,15 @@ def replace_cpu(cpu: int) -> Holding:
     return ONE._replace(cpu=cpu)
 
 
-def test_holdings_change_what_a_cluster_offers() -> None:
+def test_holdings_change_what_a_node_offers() -> None:
     world = world_of(cores=True)
-    (before,) = world.rooms.of(ClusterName("m1")).offers
+    before = offered(world)
     world = with_holdings(world, [Change(NODE, ONE, 1)])
-    (after,) = world.rooms.of(ClusterName("m1")).offers
+    after = offered(world)
     assert (before.cpu, after.cpu) == (3000, 1500)
     assert after.cores == (("0", 0), ("1", 50), ("2", 100))
     world = with_holdings(world, [Change(NODE, ONE, -1)])
-    assert world.rooms.of(ClusterName("m1")).offers == Map({before: 1})
+    assert offered(world) == before
     assert with_holdings(world, []) is world
 
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from immutables import Map
 
-from ledger.facts.cluster import InventoryNoun
+from ledger.facts.cluster import InventoryNoun, NodeUpserted
 from ledger.facts.event import Fact
 from ledger.facts.workload import PodObserved, PodPhase, WorkloadUpserted
 from ledger.reducers.book import NOTHING_HELD, Held
+from ledger.reducers.rooms import free
 from ledger.reducers.sightings import NO_PODS
 from ledger.units import Subject
 from tests.histories import (
@@ -89,8 +90,9 @@ def test_another_life_of_a_pod_takes_the_place_of_the_one_before() -> None:
 def test_what_pods_hold_is_free_for_nobody_else() -> None:
     log = fleet()
     log.add(pod_seen("m1", "ns", "p", node="n1", request=OWN))
-    offers = log.world.rooms.by_cluster[cluster_up("m1").name].offers
-    assert sorted((offer.cpu, offer.memory, offer.pods) for offer in offers) == [
+    nodes = [log.world.objects.fact("node", Subject(f"m1/{name}")) for name in ("n1", "n2")]
+    offers = [free(log.world, node) for node in nodes if isinstance(node, NodeUpserted)]
+    assert [(offer.cpu, offer.memory, offer.pods) for offer in offers] == [
         (3500, 98, 9),
         (4000, 100, None),
     ]

@@ -9,9 +9,9 @@ import pytest
 from ledger.errors import UnusableSnapshot
 from ledger.reducers import snapshot
 from ledger.reducers.snapshot import Reading
-from ledger.reducers.spelling import Types
+from ledger.reducers.spelling import BESIDE, Types
 from ledger.reducers.world import World
-from tests.histories import History, cluster_up, divided, workload_up
+from tests.histories import History, cluster_up, divided, node_up, workload_up
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def classes_in(type_: Any, met: set[Any]) -> Iterator[type]:
         yield from classes_in(inner, met)
     names = getattr(type_, "_fields", ())
     if is_dataclass(type_):
-        names = tuple(field.name for field in fields(type_))
+        names = tuple(field.name for field in fields(type_) if BESIDE not in field.metadata)
     if names and type_ not in met:
         met.add(type_)
         yield type_
@@ -51,6 +51,17 @@ def test_every_type_that_a_world_leads_to_has_a_spelling() -> None:
 
     assert {class_.__name__ for class_ in classes_in(World, set())} == described
     assert len(described) > 25
+
+
+def test_what_is_kept_beside_a_world_is_in_no_snapshot() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n1"))
+    assert log.world.rooms.trails
+
+    again = read(list(snapshot.spell(log.world)))
+
+    assert again == log.world
+    assert not again.rooms.trails
 
 
 def test_a_long_map_takes_several_lines() -> None:
