@@ -20,6 +20,7 @@ from ledger.cli import (
     watching,
 )
 from ledger.cli.bench import main as bench
+from ledger.cli.explain import diff as differing
 from ledger.cli.explain import main as explaining
 from ledger.cli.solve import main as solving
 
@@ -68,6 +69,7 @@ app.command("simulate", rich_help_panel=STREAM)(simulating.simulate)
 app.command("watch", rich_help_panel=ASK)(watching.watch)
 app.command("sql", rich_help_panel=ASK)(sql.sql)
 app.command("explain", rich_help_panel=ASK)(explaining.explain)
+app.command("diff", rich_help_panel=ASK)(differing.diff)
 app.command("verify", rich_help_panel=ASK)(audit.verify)
 app.command("replay", rich_help_panel=ASK)(audit.replay)
 app.command("prove", rich_help_panel=ASK)(sealing.prove)

@@ -15,6 +15,10 @@ def main() -> None:
             from ledger.cli.explain.main import app
 
             app(sys.argv[2:], prog_name="ledger explain")
+        case ["diff"]:
+            from ledger.cli.explain.diff import app
+
+            app(sys.argv[2:], prog_name="ledger diff")
         case _:
             from ledger.cli.commands import app
 

@@ -92,12 +92,20 @@ def test_no_line_for_people_is_wider_than_a_terminal() -> None:
     assert all(line.strip().startswith("echo ") for line in wide)
 
 
-def test_the_fields_for_machines_are_those_of_the_page(told: str) -> None:
-    section = PAGE.split("## For machines")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+@pytest.mark.parametrize(
+    ("section", "command"),
+    [
+        ("## For machines", "ledger explain 4 --json"),
+        ("## What changed", "ledger diff 6 15 --json"),
+    ],
+)
+def test_the_fields_for_machines_are_those_of_the_page(
+    told: str, section: str, command: str
+) -> None:
+    rows = re.findall(r"^\| (`.*?) \|", PAGE.split(section)[1].split("\n## ")[0], re.MULTILINE)
     documented = [word for row in rows for word in re.findall(r"`(\w+)`", row)]
 
-    answered = json.loads(run("ledger explain 4 --json", told))
+    answered = json.loads(run(command, told))
 
     assert sorted(answered) == sorted(documented)
 

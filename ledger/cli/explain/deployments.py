@@ -11,7 +11,7 @@ from typing import Final
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows
-from ledger.cli.solve.placement_questions import WHY_IT_GOT_SO_MANY
+from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
 from ledger.facts.deployment import Deployment, Part, Terms, Why
 
 PARTS: Final[dict[Part, str]] = {

@@ -6,7 +6,7 @@ from typing import Final
 
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, rows
+from ledger.cli.explain.sections import ROWS_TOLD, Sections
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
 from ledger.facts.proposal import Proposal, WhyNoMore
@@ -65,20 +65,14 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
         f" {proposal.max_moves} moves{most}"
     )
     sections.known.append(f"scored by {proposal.measure}: less is better")
-    body = [
-        [
-            str(place),
-            move.thing,
-            move.out,
-            move.into or "evicted",
-            words.bytes_(move.size),
-            str(move.score),
-        ]
-        for place, move in enumerate(proposal.moves, 1)
-    ]
-    if body:
-        head = ["move", "what", "from", "to", "bytes", "score then"]
-        sections.steps += rows(head, body, numbers=range(4, 6))
+    for place, move in enumerate(proposal.moves[:ROWS_TOLD], 1):
+        into = f"to {move.into}" if move.into else "evicted"
+        cost = f", {words.bytes_(move.size)}" if move.size else ""
+        sections.steps.append(
+            f"{place}. {move.thing} from {move.out} {into}{cost}; the score then: {move.score}"
+        )
+    if len(proposal.moves) > ROWS_TOLD:
+        sections.steps.append(f"and {len(proposal.moves) - ROWS_TOLD} moves more")
     score = f"the score: {_score(proposal.before)} -> {_score(proposal.after)}"
     sections.steps += [score, f"no more moves: {NO_MORE_BECAUSE[proposal.ended]}"]
     sections.changed.append(

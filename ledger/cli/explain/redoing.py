@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.solve.asking import Refused
-from ledger.cli.solve.catalogue import CATALOGUE
 from ledger.errors import InvalidRequest
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
@@ -62,6 +60,10 @@ class Redone:
 
 def redone(question: Question) -> Redone:
     """Ask again."""
+    # Only divisions and targets can be asked again; whoever reads the others does not wait for this.
+    from ledger.cli.solve.asking import Refused
+    from ledger.cli.solve.catalogue import CATALOGUE
+
     op = CATALOGUE.find(question.op)
     assert op is not None, f"{question.op} is an op"
     try:

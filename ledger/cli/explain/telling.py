@@ -23,7 +23,7 @@ from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
 from ledger.cli.explain.undecided import Undecided
-from ledger.cli.solve.division_questions import WHAT_A_BRANCH_DOES
+from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import record

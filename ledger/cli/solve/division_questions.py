@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeVar, cast
 from pydantic import Field, model_validator
 
 from ledger.cli.solve.asking import Count, Op, Question, Refused, Written
+from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.cli.solve.telling import table
 from ledger.core.division import dynamic, selection, static_weight, webster
 from ledger.core.division.duplicated import duplicate
@@ -196,17 +197,6 @@ def answer_static(asked: Static) -> Written:
             "blocks": drawing.blocks,
         },
     }
-
-
-WHAT_A_BRANCH_DOES: Final[Mapping[static_weight.Branch, str]] = {
-    "keep": "the last result still fits, nothing moves",
-    "exact": "the floors leave nothing over, there is only one fair division",
-    "partial_fit": "those that stayed keep what they have, the newcomers take the rest",
-    "minimal": "the fair division that moves least",
-    "inertia_add": "the floors are the old ones, every holder of a residual keeps it",
-    "inertia_drop": "the floors are the old ones, fewer residuals are left for their holders",
-    "redraw": "a lot gives out all that the floors leave over",
-}
 
 
 def explain_static(asked: Static) -> str:

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ledger.cli.solve.asking import Op, Question, Ratio, Refused, Written
+from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
 from ledger.cli.solve.telling import table
 from ledger.core.placement.answer import Counted, Placement, Shortage
 from ledger.core.placement.nearest_level import Step, first_steps
 from ledger.core.placement.place import place
 from ledger.core.placement.question import INFINITE, Node, Policy, Request, Strategy, checked
-from ledger.core.placement.reasons import Outcome, Reason, highest_usage, outcomes
+from ledger.core.placement.reasons import Outcome, highest_usage, outcomes
 from ledger.units import NodeName
 
 NODES_TOLD: Final = 40
@@ -211,28 +212,6 @@ def _rule_told(request: Request, placed: Placement) -> list[str]:
                 "higher usage; if there is none, where the usage is lowest with it."
             )
     return told
-
-
-WHY_IT_GOT_SO_MANY: Final[Mapping[Reason, str]] = {
-    "raised": "raised to the level",
-    "last_round": "raised to the level, and one of the last round",
-    "topped_up": "topped up",
-    "chosen": "among the largest capacities",
-    "used_up": "used up",
-    "took_rest": "took what was left",
-    "least_used_after": "its usage stayed lowest",
-    "came_next": "it was next",
-    "no_capacity": "has no capacity",
-    "at_limit": "holds as many as the limit allows",
-    "above_level": "holds more than the level",
-    "after_last_round": "holds as many as the level, and the last round did not come so far",
-    "holds_enough": "chosen, and holds enough already",
-    "cannot_reach": "cannot hold so many",
-    "too_small": "cannot take so many",
-    "more_used_after": "its usage would be higher than was needed",
-    "never_next": "another was always closer or lower",
-    "not_needed": "not needed: those before it were enough",
-}
 
 
 def _nodes_told(request: Request, every: Sequence[Outcome]) -> list[str]:

@@ -1,0 +1,175 @@
+"""``ledger diff``: what is placed differently at one position than at another."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli.explain import finding, words
+from ledger.cli.explain.differences import Change, Difference, Tasks, difference
+from ledger.cli.explain.main import Fleet
+from ledger.cli.explain.sections import ROWS_TOLD, fold
+from ledger.cli.run import run
+from ledger.errors import InvalidRequest
+from ledger.log.database import Connection, connected, refusals_named
+from ledger.views.differences import Refused
+
+app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=False)
+"""The command by itself, for whoever asks nothing else of the ledger."""
+
+Moment = Annotated[str, typer.Argument(help="A position of the log, or a time (RFC 3339).")]
+
+NUMBERS_TOLD = 6
+"""Decisions that a line names: the first ones and the last."""
+
+
+@app.command()
+def diff(
+    a: Moment,
+    b: Moment,
+    fleet: Fleet = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is placed differently at B than at A, and which decisions did it.
+
+    Subject by subject: where it was and is, how much of it moved, and by which decisions; tasks that
+    rounds placed and evicted; refusals that stand at B and did not at A, and those that ended.
+    `ledger explain NUMBER` tells how each of the decisions came about.
+    """
+
+    async def main() -> Difference:
+        url = await locate(database_url, data)
+        async with connected(url, "ledger_reader") as connection:
+            with refusals_named():
+                return await _difference(connection, fleet, a, b)
+
+    found = run(main)
+    if as_json:
+        typer.echo(json.dumps(plain(found)))
+    else:
+        show(found)
+
+
+async def _difference(connection: Connection, fleet: str | None, a: str, b: str) -> Difference:
+    named = await finding.fleet_of(connection, fleet)
+    first = await finding.position_at(connection, named, a)
+    last = await finding.position_at(connection, named, b)
+    assert first is not None, "both are given"
+    assert last is not None, "both are given"
+    if first > last:
+        raise InvalidRequest("invalid_moment", f"{b} is before {a}: name the earlier one first")
+    return await difference(connection, named, first, last)
+
+
+def plain(found: Difference) -> dict[str, Any]:
+    """For machines; docs/explain.md tells the fields."""
+    return {
+        "fleet": found.fleet,
+        "from": found.a,
+        "to": found.b,
+        "decisions": [found.first, found.behind],
+        "changes": [asdict(one) for one in found.changes],
+        "unchanged": found.unchanged,
+        "tasks": [asdict(one) for one in found.tasks],
+        "refusals_opened": [_refused_plain(one) for one in found.opened],
+        "refusals_closed": [_refused_plain(one) for one in found.closed],
+        "refusals_passing": found.passing,
+    }
+
+
+def _refused_plain(refused: Refused) -> dict[str, Any]:
+    return refused._asdict() | {"detail": orjson.loads(refused.detail)}
+
+
+def show(found: Difference) -> None:
+    """For people."""
+    typer.secho(
+        f"fleet {found.fleet}: position {found.a} to {found.b}, {_decided(found)}", bold=True
+    )
+    _section("PLACED DIFFERENTLY", [line for one in found.changes for line in _change(one)])
+    _section("TASKS", [line for one in found.tasks for line in _tasks(one)])
+    _section("REFUSED SINCE", [_opened(one) for one in found.opened])
+    _section("REFUSED NO MORE", [_closed(one) for one in found.closed])
+    moved = sum(one.moved for one in found.changes)
+    typer.echo()
+    typer.echo(f"subjects placed differently   {len(found.changes)}")
+    typer.echo(f"of them moved                 {moved}")
+    typer.echo(f"decided about, and unchanged  {found.unchanged}")
+    typer.echo(f"refused, and no more by then  {found.passing}")
+
+
+def _decided(found: Difference) -> str:
+    count = found.behind - found.first
+    if not count:
+        return "no decisions"
+    if count == 1:
+        return f"decision #{found.first}"
+    return f"decisions #{found.first} to #{found.behind - 1}"
+
+
+def _section(name: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    typer.echo()
+    typer.secho(name, bold=True)
+    for line in lines:
+        for folded in fold(line):
+            typer.echo(folded)
+
+
+def _change(change: Change) -> list[str]:
+    told = f"{change.kind.replace('_', ' ')} of {change.subject}, {_by(change.decisions)}"
+    if change.ended_by is not None:
+        told = f"{change.kind} of {change.subject} ended with event {change.ended_by}"
+    if change.moved:
+        told += f", moved {change.moved}"
+    places = sorted({*change.before, *change.after})
+    other = [one for one in places if change.before.get(one, 0) != change.after.get(one, 0)]
+    lines = [
+        f"  {place}  {change.before.get(place, 0)} -> {change.after.get(place, 0)}"
+        for place in other[:ROWS_TOLD]
+    ]
+    if len(other) > ROWS_TOLD:
+        lines.append(f"  and {len(other) - ROWS_TOLD} places more")
+    return [told, *lines]
+
+
+def _tasks(tasks: Tasks) -> list[str]:
+    told = [f"{tasks.subject}, {_by(tasks.decisions)}"]
+    if tasks.placed:
+        told.append(f"  placed   {_counts(tasks.placed, '+')}")
+    if tasks.evicted:
+        told.append(f"  evicted  {_counts(tasks.evicted, '-')}")
+    return told
+
+
+def _counts(counts: Mapping[str, int], sign: str) -> str:
+    return ", ".join(f"{place} {sign}{counts[place]}" for place in counts)
+
+
+def _by(numbers: Sequence[int]) -> str:
+    if len(numbers) > NUMBERS_TOLD:
+        first = ", ".join(f"#{number}" for number in numbers[: NUMBERS_TOLD - 1])
+        return f"by {first} ... #{numbers[-1]} ({len(numbers)} decisions)"
+    return f"by {', '.join(f'#{number}' for number in numbers)}"
+
+
+def _opened(refused: Refused) -> str:
+    return (
+        f"#{refused.number} {refused.wanted} of {refused.subject}: {words.reason(refused.reason)}"
+    )
+
+
+def _closed(refused: Refused) -> str:
+    end = (
+        f"by #{refused.resolved_by}"
+        if refused.resolved_by is not None
+        else f"with event {refused.ended_position}"
+    )
+    return f"#{refused.number} {refused.wanted} of {refused.subject} ({refused.reason}) ended {end}"

@@ -1,0 +1,173 @@
+"""What is placed differently at one position than at another, and by which decisions.
+
+Decisions of divisions, deployments and disks are complete, so a subject's places at a position are
+those of its newest decision by then. A division ends with its workload, by the event itself. What an
+event alone took since - a lost node, a finished task - shows with the decision that says so next.
+
+A task comes and goes one by one: of jobs the tasks are told that rounds placed and evicted in between.
+
+A refusal that was opened and ended in between is only counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ledger.cli.explain import disks
+from ledger.facts.decision import Decision
+from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.division import Division
+from ledger.log.database import Connection
+from ledger.views import differences
+from ledger.views.differences import PLACING, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A subject whose places are others."""
+
+    kind: str
+    subject: str
+    before: Mapping[str, int]
+    """Place and how many, in order."""
+    after: Mapping[str, int]
+    moved: int
+    """How many are elsewhere than before; what came anew or only went has not moved."""
+    decisions: tuple[int, ...]
+    """The numbers that did it."""
+    ended_by: int | None
+    """Position of the event with which its workload went, if that ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What rounds did to a job."""
+
+    subject: str
+    placed: Mapping[str, int]
+    evicted: Mapping[str, int]
+    decisions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Everything that is other at one position than at another."""
+
+    fleet: str
+    a: int
+    b: int
+    first: int
+    """The first decision after ``a``."""
+    behind: int
+    """The first decision after ``b``."""
+    changes: tuple[Change, ...]
+    unchanged: int
+    """Subjects about which something was decided, and which are where they were."""
+    tasks: tuple[Tasks, ...]
+    opened: tuple[Refused, ...]
+    """Those that stand at ``b`` and did not at ``a``."""
+    closed: tuple[Refused, ...]
+    """The other way round."""
+    passing: int
+    """How many were opened and ended in between."""
+
+
+async def difference(connection: Connection, fleet: str, a: int, b: int) -> Difference:
+    """Compare two positions of a fleet; ``a`` is not after ``b``."""
+    first, behind = await differences.between(connection, fleet, a, b)
+    decided = await differences.decided(connection, fleet, first, behind)
+    ended = await differences.ended(connection, fleet, a, b)
+    numbers = {(one.kind, one.subject): one.numbers for one in decided}
+    touched = sorted(
+        {*numbers, *(("division", subject) for subject in ended)},
+        key=lambda one: (PLACING.index(one[0]), one[1]),
+    )
+    before = await differences.in_force(connection, fleet, touched, a)
+    after = await differences.in_force(connection, fleet, touched, b)
+    changes: list[Change] = []
+    unchanged = 0
+    for kind, subject in touched:
+        was, is_ = before.get((kind, subject)), after.get((kind, subject))
+        there, here = _places(was), _places(is_)
+        if there == here:
+            unchanged += (kind, subject) in numbers
+            continue
+        gone = ended.get(subject) if kind == "division" and is_ is None else None
+        changes.append(
+            Change(
+                kind=kind,
+                subject=subject,
+                before=there,
+                after=here,
+                moved=_moved(was, is_, there, here),
+                decisions=numbers.get((kind, subject), ()),
+                ended_by=gone,
+            )
+        )
+    opened = await differences.opened(connection, fleet, first, behind)
+    standing = tuple(one for one in opened if one.ended_position is None or one.ended_position > b)
+    return Difference(
+        fleet=fleet,
+        a=a,
+        b=b,
+        first=first,
+        behind=behind,
+        changes=tuple(changes),
+        unchanged=unchanged,
+        tasks=_tasks(await differences.task_moves(connection, fleet, first, behind)),
+        opened=standing,
+        closed=tuple(await differences.closed(connection, fleet, first, a, b)),
+        passing=len(opened) - len(standing),
+    )
+
+
+def _places(decision: Decision | None) -> dict[str, int]:
+    """What a decision left in force, by place."""
+    match None if decision is None else decision.outcome:
+        case Division(shares=shares):
+            return {share.cluster: share.replicas for share in shares if share.replicas}
+        case Deployment(cluster=cluster, instances=instances):
+            return _counted(f"{cluster}/{instance.node}" for instance in instances)
+        case DiskPlacement(replicas=replicas):
+            return _counted(disks.where(one) for one in replicas)
+        case _:
+            return {}
+
+
+def _counted(places: Iterable[str]) -> dict[str, int]:
+    counts = Counter(places)
+    return {place: counts[place] for place in sorted(counts)}
+
+
+def _moved(
+    was: Decision | None, is_: Decision | None, before: Mapping[str, int], after: Mapping[str, int]
+) -> int:
+    if was is None or is_ is None or _uid(was) != _uid(is_):
+        return 0
+    changes = [after.get(one, 0) - before.get(one, 0) for one in sorted({*before, *after})]
+    return min(
+        sum(change for change in changes if change > 0),
+        -sum(change for change in changes if change < 0),
+    )
+
+
+def _uid(decision: Decision) -> str:
+    outcome = decision.outcome
+    assert isinstance(outcome, Division | Deployment | DiskPlacement), "these are asked for only"
+    return outcome.uid
+
+
+def _tasks(moves: Sequence[differences.TaskMove]) -> tuple[Tasks, ...]:
+    jobs: dict[str, list[differences.TaskMove]] = {}
+    for move in moves:
+        jobs.setdefault(move.subject, []).append(move)
+    return tuple(
+        Tasks(
+            subject=subject,
+            placed=_counted(one.node for one in jobs[subject] if one.placed),
+            evicted=_counted(one.node for one in jobs[subject] if not one.placed),
+            decisions=tuple(sorted({one.number for one in jobs[subject]})),
+        )
+        for subject in sorted(jobs)
+    )

@@ -1,0 +1,194 @@
+"""``ledger diff``: what it says of two positions adds up, and is what the views hold."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from itertools import islice
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner, Result
+
+from ledger.cli.commands import app
+from ledger.cli.explain.differences import Difference, difference
+from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Mix, Sizes
+from ledger.log import lines
+from ledger.log.database import Connection, connect
+from ledger.units import FleetName
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
+from tests.postgres import Postgres
+
+EVENTS = 4_000
+BEFORE = -1
+"""Before the first event nothing is there."""
+
+Places = dict[tuple[str, str], Mapping[str, int]]
+
+
+async def decided(url: str, history: list[bytes]) -> None:
+    connection = await connect(url, None)
+    await lines.ingest(connection, history, clock="event")
+    await connection.close()
+    await decide_all(url)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def reader(postgres: Postgres) -> AsyncIterator[Connection]:
+    """A reader of a history with every kind of decision."""
+    sizes = Sizes(clusters=4, nodes=4, workloads=30)
+    simulation = Simulation(5, fleet=FleetName("demo"), sizes=sizes, mix=Mix(trouble=2))
+    async with postgres.database() as url:
+        await decided(url, list(islice(simulation.events(EVENTS), EVENTS)))
+        connection = await connect(url, "ledger_reader")
+        yield connection
+        await connection.close()
+
+
+def after(found: Difference) -> Places:
+    return {(one.kind, one.subject): one.after for one in found.changes if one.after}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_from_nothing_to_now_is_what_is_in_force(reader: Connection) -> None:
+    found = await difference(reader, "demo", BEFORE, EVENTS - 1)
+
+    rows = await reader.fetch(
+        "SELECT kind, subject, concat_ws('/', nullif(cluster, ''), node, disk) AS place, count"
+        "  FROM ledger_api.placements WHERE kind = ANY('{division,deployment,disk_placement}')"
+    )
+    in_force: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        in_force.setdefault((row["kind"], row["subject"]), {})[row["place"]] = row["count"]
+    divisions = {key: places for key, places in after(found).items() if key[0] == "division"}
+    assert divisions == {key: places for key, places in in_force.items() if key[0] == "division"}
+    assert len(divisions) > 10
+    # Of the others an event may have taken some since, and never gives any.
+    for key, places in in_force.items():
+        told = after(found).get(key, {})
+        assert all(told.get(place, 0) >= count for place, count in places.items()), key
+    assert all(one.before == {} for one in found.changes)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_two_steps_lead_where_one_does(reader: Connection) -> None:
+    for a, b, c in ((BEFORE, 900, 2_500), (1_500, 1_501, 1_600), (2_000, 3_000, EVENTS - 1)):
+        first, second = (
+            await difference(reader, "demo", a, b),
+            await difference(reader, "demo", b, c),
+        )
+        whole = await difference(reader, "demo", a, c)
+
+        steps: dict[tuple[str, str], tuple[Mapping[str, int], Mapping[str, int]]] = {}
+        for one in (*first.changes, *second.changes):
+            key = (one.kind, one.subject)
+            began = steps[key][0] if key in steps else one.before
+            assert key not in steps or steps[key][1] == one.before
+            steps[key] = (began, one.after)
+        assert {key: change for key, change in steps.items() if change[0] != change[1]} == {
+            (one.kind, one.subject): (one.before, one.after) for one in whole.changes
+        }
+        assert (first.first, first.behind) == (whole.first, second.first)
+        opened = {one.number for one in (*first.opened, *second.opened)}
+        closed = {one.number for one in (*first.closed, *second.closed)}
+        assert {one.number for one in whole.opened} == opened - closed
+        assert {one.number for one in whole.closed} == closed - opened
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_decisions_that_did_it_lie_in_between(reader: Connection) -> None:
+    found = await difference(reader, "demo", 1_000, 3_000)
+
+    numbers = sorted(
+        [number for one in found.changes for number in one.decisions]
+        + [number for one in found.tasks for number in one.decisions]
+    )
+    assert numbers
+    assert found.first <= numbers[0]
+    assert numbers[-1] < found.behind
+    assert any(one.moved for one in found.changes)
+    positions = await reader.fetch(
+        "SELECT min(position), max(position) FROM ledger_api.decisions WHERE number = ANY($1)",
+        numbers,
+    )
+    assert all(1_000 < row[0] <= row[1] <= 3_000 for row in positions)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_tasks_that_rounds_placed_are_told(reader: Connection) -> None:
+    found = await difference(reader, "demo", BEFORE, EVENTS - 1)
+
+    placed = await reader.fetchval("SELECT count(*) FROM ledger_api.allocations")
+    evicted = await reader.fetchval("SELECT count(*) FROM ledger_api.evictions")
+    assert placed > 0
+    assert sum(sum(one.placed.values()) for one in found.tasks) == placed
+    assert sum(sum(one.evicted.values()) for one in found.tasks) == evicted
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_nothing_differs_from_itself(reader: Connection) -> None:
+    found = await difference(reader, "demo", 2_000, 2_000)
+
+    assert found.first == found.behind
+    assert (found.changes, found.tasks, found.opened, found.closed) == ((), (), (), ())
+
+
+def asked(database_url: str, *said: str) -> Result:
+    return CliRunner().invoke(app, ["diff", "--database-url", database_url, *said])
+
+
+REMOVED = json.dumps(
+    {
+        "specversion": "1.0",
+        "id": "gone",
+        "source": "/tests",
+        "type": "ledger.workload.workload.removed.v1",
+        "subject": "shop/cart",
+        "time": "2026-01-05T11:00:00Z",
+        "fleet": "test",
+        "data": {"namespace": "shop", "name": "cart", "uid": "uid-cart"},
+    }
+).encode()
+
+HISTORY = [
+    cluster_line(1),
+    workload_line(1, replicas=3, weights={"c1": 1}),
+    workload_line(2, replicas=1, name="lost", weights={"c9": 1}),
+    workload_line(3, replicas=5, weights={"c1": 1}),
+    REMOVED,
+    cluster_line(9),
+]
+
+
+def test_a_division_ends_with_its_workload_and_a_refusal_when_it_is_served(
+    database_url: str,
+) -> None:
+    asyncio.run(decided(database_url, HISTORY))
+
+    said = json.loads(asked(database_url, "3", "5", "--json").stdout)
+    again = asked(database_url, "0", "2")
+
+    assert [(one["subject"], one["before"], one["after"]) for one in said["changes"]] == [
+        ("shop/cart", {"c1": 5}, {}),
+        ("shop/lost", {}, {"c9": 1}),
+    ]
+    assert said["changes"][0]["ended_by"] == 4
+    assert said["changes"][0]["decisions"] == []
+    assert [one["subject"] for one in said["refusals_closed"]] == ["shop/lost"]
+    assert said["refusals_closed"][0]["resolved_by"] == said["decisions"][0]
+    assert "REFUSED SINCE" in again.stdout
+    assert "c1  0 -> 3" in again.stdout
+
+
+def test_times_do_as_well_and_the_earlier_one_comes_first(database_url: str) -> None:
+    asyncio.run(decided(database_url, HISTORY))
+
+    said = json.loads(
+        asked(database_url, "2026-01-05T09:00:01Z", "2026-01-05T09:00:02Z", "--json").stdout
+    )
+    wrong = asked(database_url, "4", "1")
+
+    assert (said["from"], said["to"]) == (1, 2)
+    assert wrong.exit_code == 70
+    assert "name the earlier one first" in wrong.stderr
