@@ -27,7 +27,11 @@ refusal after it, with the first reason and what is short in each part:
 
 ``no_eligible_node``        no node of the cluster takes new instances; waits for nodes
 ``insufficient_resource``, ``insufficient_capacity``  too little room; waits for nodes
+``too_many_instances``      there is room, for more instances than anybody runs; waits for another wish
 codes of an invalid request  it means nothing; waits for another wish
+
+Who requests little, or nothing, has room for any number; as every instance is kept by itself, no
+subject gets more than ``MOST_INSTANCES``.
 
 A refusal that only repeats the open one is not recorded. One of ``fresh`` waits for nothing.
 """
@@ -69,6 +73,9 @@ PLACED: Final = "placed"
 """The answer to a question that was served."""
 
 NO_LIMIT: Final = 0
+
+MOST_INSTANCES: Final = 150_000
+"""Of a workload in a cluster: as many pods as a whole cluster of Kubernetes is made for."""
 
 TOUCHED: Final[Causes] = frozenset({"edited", "rescheduled", "share"})
 """The causes for which an answer is recorded even if it is the last one."""
@@ -537,6 +544,11 @@ class _Turn:
             policy=policy,
         )
         self.inputs.append(_spelled(request))
+        staying = len(self.instances) - sum(one in self.instances for one in group.numbers.named)
+        most = MOST_INSTANCES - staying
+        if count > MOST_INSTANCES and sum(node.capacity for node in request.nodes) >= count:
+            # Some strategies count to as many one by one.
+            return refused("too_many_instances", WAITS_FOR_WISH, most)
         try:
             placed = nodes.rules.place(request)
         except InvalidRequest as invalid:
@@ -547,6 +559,9 @@ class _Turn:
                 return None
             short = refused(placed.code, WAITS_FOR_NODES, placed.found)
             return short._replace(wanted=placed.wanted)
+        more = sum(placed.deploy.values())
+        if more > most:
+            return refused("too_many_instances", WAITS_FOR_WISH, most)._replace(wanted=more)
         self.asked.append(Asked(part, strategy, count, limit, among, PLACED))
         self.placed = Served(request, placed, among)
         return placed

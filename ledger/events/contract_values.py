@@ -35,6 +35,10 @@ MOST_KEYS: Final = 100_000
 """Keys of an inventory, which is a list of everything there is."""
 MOST_REPLICAS: Final = 2**31 - 1
 """What Kubernetes can count in ``spec.replicas``."""
+MOST_TASKS: Final = 150_000
+"""Of a job in a queue, each of which is kept by itself: as many pods as a cluster is made for."""
+MOST_COPIES: Final = 1_000
+"""Of a volume, each of which is placed by itself: more than anybody can have use for."""
 
 
 def _checked(read: Callable[[Any], object]) -> PlainValidator:

@@ -1,17 +1,22 @@
 """Borders of a turn: what is one decision, what is refused, and what is not said twice."""
 
 from dataclasses import replace
+from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.spot.min_available import read_min_available
+from ledger.decisions.deployment import MOST_INSTANCES
 from ledger.facts.deployment import NodeChange, Waiting
+from ledger.facts.workload import DeployStrategy, Request
 from ledger.reducers.annotations import readable
 from ledger.reducers.conservation import differences
 from ledger.reducers.instances import there
 from ledger.units import NodeName, Replicas, Subject, Uid
 from tests.histories import (
+    NOTHING,
     SECOND,
     History,
     cluster_gone,
@@ -243,6 +248,40 @@ def test_who_gives_the_last_piece_back_and_takes_another_does_both_in_the_same_p
     log.add(replace(web, uid=Uid("another"), replicas=Replicas(0)))
     log.wait(1)
     assert log.world.objects.fact("node", Subject("m1/n1")) == cut
+
+
+@pytest.mark.parametrize("request_", [NOTHING, ONE])
+@pytest.mark.parametrize("strategy", get_args(DeployStrategy))
+def test_nobody_makes_more_instances_than_can_be_kept(
+    strategy: DeployStrategy, request_: Request
+) -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), *(node_up("m1", f"n{name}", memory=2**40) for name in range(2)))
+    web = workload_up("shop/web", 1, cluster="m1", deploy=deployed(strategy), request=request_)
+    many = Replicas(2**31 - 1)
+    if strategy in {"FILL", "EACH"}:
+        web = replace(web, deploy=deployed(strategy, count=many))
+    else:
+        web = replace(web, replicas=many)
+
+    refused = refusal_of(only(log.add(web)))
+
+    assert (refused.reason, refused.waits_for) == ("too_many_instances", "specification")
+    assert not on_nodes(log.world, WEB)
+    assert log.add(node_up("m1", "n2", memory=2**40)).decisions == ()
+
+
+def test_an_order_that_comes_again_ends_where_no_more_can_be_kept() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n0"))
+    first, second, last = (
+        workload_up("shop/web", 1, cluster="m1", deploy=deployed("EACH", count=count))
+        for count in (100_000, 50_000, 1)
+    )
+    log.add_all(first, second)
+    refused = refusal_of(only(log.add(last)))
+    assert dict(refused.detail) == {"growth_found": 0, "growth_wanted": 1}
+    assert len(log.world.deployments.of[Subject(WEB)].instances) == MOST_INSTANCES
 
 
 def test_who_sits_on_a_node_is_known() -> None:

@@ -88,6 +88,7 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "no_eligible_node": "no node of the cluster takes new work for it",
     "insufficient_resource": "the nodes have too little room",
     "insufficient_capacity": "there is too little room",
+    "too_many_instances": "these are more instances than a cluster is made for",
     "anti_affinity": "its replicas are to be kept apart, and are in each other's way",
     "shrink": "a volume cannot become smaller",
     "unknown_queue": "its queue is not known",

@@ -13,9 +13,9 @@ from ledger.events.contract import (
     Upsert,
 )
 from ledger.events.contract_values import (
+    MOST_COPIES,
     MOST_ENTRIES,
     ClusterOrNone,
-    Count,
     Name,
     Node,
     Ratio,
@@ -121,8 +121,8 @@ class VolumeUpserted(Upsert):
     """The volume."""
     size: Size
     """Bytes of each replica."""
-    replicas: Count
-    """How many replicas it wants."""
+    replicas: Annotated[int, Field(ge=0, le=MOST_COPIES)]
+    """How many replicas it wants, at most 1000."""
     node_soft: bool | None = None
     """Whether two may share a node; absent, as the fleet's policy says."""
     zone_soft: bool | None = None

@@ -16,6 +16,7 @@ from ledger.events.contract import (
 )
 from ledger.events.contract_values import (
     MOST_ENTRIES,
+    MOST_TASKS,
     Cluster,
     Count,
     Cpu,
@@ -159,7 +160,7 @@ class WorkloadUpserted(Upsert):
     kind: facts.WorkloadKind = "Deployment"
     """What it is."""
     replicas: ReplicaCount
-    """How many instances, or how many tasks of a job."""
+    """How many instances, or how many tasks of a job; a job in a queue has at most 150000."""
     request: Request | None = None
     """What each of them takes."""
     division: Division | None = None
@@ -178,6 +179,14 @@ class WorkloadUpserted(Upsert):
     """The fewest tasks that may start."""
     preemptable: bool = False
     """Whether its tasks may be evicted for others."""
+
+    @model_validator(mode="after")
+    def _tasks_can_be_kept(self) -> Self:
+        if self.kind == "Job" and self.queue is not None and self.replicas > MOST_TASKS:
+            raise PydanticCustomError(
+                "out_of_range", f"{self.replicas} tasks are more than {MOST_TASKS}"
+            )
+        return self
 
     def fact(self) -> facts.WorkloadUpserted:
         return facts.WorkloadUpserted(
