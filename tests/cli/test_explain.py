@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import islice
 from typing import get_args
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -172,6 +174,31 @@ def asked(database_url: str, *said: str) -> Result:
     return CliRunner().invoke(app, ["explain", "--database-url", database_url, *said])
 
 
+def as_login(database_url: str, name: str) -> str:
+    """The same database for a login that may do what a reader may."""
+
+    async def made() -> None:
+        connection = await connect(database_url, None)
+        await connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE ledger_reader")
+        await connection.close()
+
+    asyncio.run(made())
+    parts = urlsplit(database_url)
+    at = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{name}:x@{at}"))
+
+
+def drop_login(database_url: str, name: str) -> None:
+    """Roles are the server's, and outlive the database."""
+
+    async def dropped() -> None:
+        connection = await connect(database_url, None)
+        await connection.execute(f"DROP ROLE {name}")
+        await connection.close()
+
+    asyncio.run(dropped())
+
+
 def settle(database_url: str, history: list[bytes]) -> None:
     """What a command is asked about, made before it has a loop of its own."""
     asyncio.run(decided(database_url, history))
@@ -252,6 +279,19 @@ def test_a_bare_name_is_that_of_the_only_workload_with_it(database_url: str) -> 
 
     assert said.exit_code == 0
     assert "division of shop/web" in said.stdout
+
+
+def test_a_login_that_is_a_reader_and_nothing_else_is_enough(database_url: str) -> None:
+    settle(database_url, HISTORY)
+    name = f"reader_{uuid4().hex[:12]}"
+    reader = as_login(database_url, name)
+    try:
+        said = asked(reader, "shop/lost", "--why-not", "c1")
+    finally:
+        drop_login(database_url, name)
+
+    assert said.exit_code == 0, said.stderr
+    assert "the workload has weights for c9 only" in said.stdout
 
 
 def test_several_fleets_are_to_be_told_apart(database_url: str) -> None:

@@ -161,6 +161,16 @@ def played(page: str) -> str:
     return "\n".join(lines)
 
 
+def lived(page: str) -> History:
+    """What happens in a page, and what follows, for those who look at something else than it says."""
+    history = History()
+    for scene in scenes(page):
+        for line in scene.told:
+            if line and not line.startswith("#"):
+                list(_happened(history, line))
+    return history
+
+
 def _happened(history: History, line: str) -> Iterator[str]:
     verb, *words = line.split()
     step = history.wait(_span(words[0])) if verb == "wait" else history.add(_fact(verb, words))

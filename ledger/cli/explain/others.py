@@ -39,6 +39,8 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
     if target.flags:
         sections.known.append(f"flags: {' '.join(target.flags)}")
     sections.last_result.append(_belong(target.previous))
+    if of.wish is None:  # Else the question is asked again, and tells the arithmetic.
+        sections.steps.append(_belong(target.target))
     sections.losers.append("nobody")
     sections.changed.append(f"{_belong(target.previous)} -> {_belong(target.target)}")
 
