@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import islice
 from typing import get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import app
 from ledger.cli.explain import finding, telling, words
+from ledger.cli.explain.checking import check
 from ledger.cli.explain.derivation import derive
 from ledger.cli.explain.sections import WIDTH, page
 from ledger.cli.explain.why_not import why_not
@@ -27,7 +29,7 @@ from ledger.facts.reason import Cause, DeadlineKind
 from ledger.facts.refusal import Refusal
 from ledger.log import lines
 from ledger.log.database import Connection, connect
-from ledger.units import FleetName
+from ledger.units import FleetName, Replicas
 from ledger.views import derivations
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, policy_line, workload_line
@@ -95,6 +97,10 @@ async def test_every_decision_can_be_told_and_every_division_comes_out_again(
 
         assert {"asked", "steps", "changed", "caused_by"} <= set(sections.told())
         assert [one.differs for one in redone if one.differs] == [], recorded.name
+        checked = check(of, redone)
+        assert checked.holds, recorded.name
+        if isinstance(of.outcome, Division) and of.outcome.selection is None:
+            assert checked.inputs, recorded.name
         assert page(sections)
         told[of.decision.kind] += 1
         again.update(one.question.op for one in redone)
@@ -279,6 +285,27 @@ def test_a_bare_name_is_that_of_the_only_workload_with_it(database_url: str) -> 
 
     assert said.exit_code == 0
     assert "division of shop/web" in said.stdout
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_another_record_is_found_out(reader: Connection) -> None:
+    recorded = next_division = None
+    async for recorded in every_decision(reader):
+        if isinstance(recorded.decision.outcome, Division) and recorded.decision.lot is not None:
+            next_division = recorded
+            break
+    assert next_division is not None
+    made = next_division.decision
+    division = made.outcome
+    assert isinstance(division, Division)
+    more = replace(division, replicas=Replicas(division.replicas + 1))
+    forged = next_division._replace(decision=replace(made, outcome=more))
+
+    of = await derive(reader, forged)
+    checked = check(of, telling.questions(of))
+
+    assert (checked.digest, checked.redone, checked.inputs) == (False, False, None)
+    assert not checked.holds
 
 
 def test_a_login_that_is_a_reader_and_nothing_else_is_enough(database_url: str) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.explain import finding, pods, telling
+from ledger.cli.explain.checking import Checked, check
 from ledger.cli.explain.derivation import Derivation, derive
 from ledger.cli.explain.finding import Kind, Meant
 from ledger.cli.explain.pods import Pod
@@ -29,6 +30,9 @@ app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", a
 
 PLACED: Final = ("division", "deployment", "allocation", "disk_placement")
 """The kinds of decisions that hold places."""
+
+DIVERGED: Final = 1
+"""The exit code of the audits where something differs."""
 
 Fleet = Annotated[
     str | None,
@@ -66,6 +70,14 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    checks: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Also hold the record against its digest, its steps against what they come to now,"
+            " and what went in against the digest of that. Exit code 1: something differs.",
+        ),
+    ] = False,
     fleet: Fleet = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -82,7 +94,7 @@ def explain(
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
-                return await _explained(connection, what, kind, at, place, fleet)
+                return await _explained(connection, what, kind, at, place, fleet, checks=checks)
 
     explained = run(main)
     match explained:
@@ -96,6 +108,8 @@ def explain(
             typer.secho(f"nothing was decided about {explained.subject}", bold=True)
             for line in fold(explained.line) + fold(telling.said(explained.told)):
                 typer.echo(line)
+    if isinstance(explained, Explained) and explained.differs:
+        raise typer.Exit(DIVERGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,12 @@ class Explained:
     places: list[Place]
     pod: Pod | None
     why_not: WhyNot | None
+    checked: Checked | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it was checked, and something did not hold."""
+        return self.checked is not None and not self.checked.holds
 
     def plain(self) -> dict[str, Any]:
         """For machines."""
@@ -117,6 +137,7 @@ class Explained:
         ) | {
             "pod": None if self.pod is None else telling.event(self.pod.seen),
             "why_not": None if self.why_not is None else asdict(self.why_not),
+            "checked": None if self.checked is None else asdict(self.checked),
         }
 
     def show(self) -> None:
@@ -125,7 +146,7 @@ class Explained:
         typer.secho(first, bold=True)
         for line in rest:
             typer.echo(line)
-        answers = ("PENDING", "WHY NOT")
+        answers = ("PENDING", "WHY NOT", "CHECKED")
         for name, lines in page(self.sections):
             if self.why_not is not None and name not in answers:
                 continue  # Who asks about a place does not ask for everything.
@@ -142,6 +163,8 @@ async def _explained(
     at: str | None,
     place: str | None,
     fleet: str | None,
+    *,
+    checks: bool = False,
 ) -> Explained | Undecided:
     named = await finding.fleet_of(connection, fleet, what)
     position = await finding.position_at(connection, named, at)
@@ -167,7 +190,10 @@ async def _explained(
     if place is not None:
         why = await why_not(connection, of, standing, parts, place, at=until)
         sections.why_not += why.lines
-    return Explained(of, again, sections, standing, places, pod, why)
+    checked = check(of, again) if checks else None
+    if checked is not None:
+        sections.checked += checked.lines
+    return Explained(of, again, sections, standing, places, pod, why, checked)
 
 
 async def _parts(connection: Connection, fleet: str, meant: Meant, *, at: int) -> list[str]:

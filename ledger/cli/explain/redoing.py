@@ -156,7 +156,7 @@ def _by_weight(of: Derivation, division: Division) -> dict[str, Any]:
         "weights": {share.cluster: share.weight for share in division.shares},
         "inertia": fairness.inertia,
     }
-    if caps := _caps(of, division):
+    if caps := caps_of(of, division):
         asked["caps"] = caps
     room = {share.cluster: share.available for share in division.shares}
     if any(available is not None for available in room.values()):
@@ -178,7 +178,8 @@ def _by_weight(of: Derivation, division: Division) -> dict[str, Any]:
     return asked
 
 
-def _caps(of: Derivation, division: Division) -> dict[str, int]:
+def caps_of(of: Derivation, division: Division) -> dict[str, int]:
+    """The caps of the candidates: as they were wished, or those that bound."""
     told = (of.wished.get("division") or {}).get("caps") or {}
     names = {share.cluster for share in division.shares}
     if told:

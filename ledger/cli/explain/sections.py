@@ -38,6 +38,7 @@ class Sections:
     changed: list[str] = field(default_factory=list)
     caused_by: list[str] = field(default_factory=list)
     now: list[str] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
 
     def told(self) -> dict[str, list[str]]:
         """Those that say something, by name."""
@@ -54,6 +55,7 @@ class Sections:
             "changed": self.changed,
             "caused_by": self.caused_by,
             "now": self.now,
+            "checked": self.checked,
         }
         return {name: lines for name, lines in every.items() if lines}
 
