@@ -400,10 +400,11 @@ def test_a_pod_counts_for_whoever_owns_its_replicaset(database_url: str) -> None
 
     said = json.loads(asked(database_url, "c1/shop/cart-77-abcde", "--json").stdout)
     by_name = json.loads(asked(database_url, "cart-77-abcde", "--json").stdout)
+    by_kind = json.loads(asked(database_url, "cart-77-abcde", "--kind", "pod", "--json").stdout)
     stranger = asked(database_url, "c1/shop/stray")
 
     assert said["subject"] == "shop/cart"
-    assert said == by_name
+    assert said == by_name == by_kind
     assert said["pod"]["data"]["node"] == "n1"
     assert stranger.exit_code == 70
     assert "it counts for no workload" in stranger.stderr

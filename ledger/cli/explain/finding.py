@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
 from ledger.cli.explain import pods, undecided
 from ledger.cli.explain.derivation import WORKLOAD_TOLD, workload_of
@@ -29,7 +29,17 @@ from ledger.log.database import Connection
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Recorded
 
-Kind = Literal["decision", "workload", "deployment", "capacity_class", "job", "volume", "incident"]
+Kind = Literal[
+    "decision",
+    "workload",
+    "deployment",
+    "capacity_class",
+    "job",
+    "pod",
+    "volume",
+    "incident",
+    "proposal",
+]
 """What a name may be the name of."""
 
 PLACING: Final[Mapping[str, tuple[str, ...]]] = {
@@ -251,6 +261,3 @@ def _near(what: str, known: Sequence[str], name: str) -> str:
 def _list(names: Sequence[str]) -> str:
     told = ", ".join(names[:LONGEST_LIST])
     return f"{told} and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else told
-
-
-KINDS: Final = get_args(Kind)
