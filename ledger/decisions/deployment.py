@@ -381,7 +381,8 @@ class _Turn:
                 for group in self._groups(numbers, self._on_demand(numbers)):
                     served = served and self._place("fresh", group, strategy)
         if served:
-            self.whys = dict.fromkeys(kept.instances, "fresh")
+            # Also of numbers that were given up before, which may have come back elsewhere.
+            self.whys = dict.fromkeys((one.number for one in self.was.instances), "fresh")
             self.did.append("fresh")
             return True
         self._go_back(kept)
