@@ -770,17 +770,17 @@ class _Turn:
             return NO_LOSERS
         nodes, (request, placed, among) = self.nodes, self.placed
         assert nodes is not None
-        why = dict(nodes.passed_over)
         asked = {node.name for node in request.nodes}
-        for one in nodes.rules.outcomes(request, placed):
-            if not one.added:
-                why.setdefault(one.node.name, one.reason)
+        why: dict[NodeName, str] = dict(nodes.rules.left_out(request, placed))
+        why.update(nodes.passed_over)
+        # Too many came before the others to ask about them at all, so they are as they were then.
+        known: dict[tuple[int, int], str] = {}
         for name in nodes.pool(among):
             if name not in asked and name not in why:
-                # Too many came before it to ask about it at all, so it is as it was then.
-                why[name] = nodes.rules.passed_by(
-                    nodes.capacity(name), self.counts[name], request, placed
-                )
+                there = nodes.capacity(name), self.counts[name]
+                if there not in known:
+                    known[there] = nodes.rules.passed_by(*there, request, placed)
+                why[name] = known[there]
         return losers(sorted(why.items()))
 
     def _refusal(self, refused: Sequence[Refused], waits_for: str) -> Refusal:

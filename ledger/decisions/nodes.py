@@ -214,7 +214,8 @@ class Nodes:
         if one is None:
             return _UNLOADED
         node, held = self.facts[name], self._held(name)
-        key = (book.cpu_milli(node), held.cpu, node.memory, held.memory, node.storage, held.storage)
+        cpu = (book.cpu_milli(node), held.cpu) if one.cpu_bind else (0, 0)
+        key = (*cpu, node.memory, held.memory, node.storage, held.storage)
         found = self._loads.get(key)
         if found is None:
             found = self._loads[key] = _load(key, one)

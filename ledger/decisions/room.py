@@ -27,7 +27,8 @@ from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
 from ledger.decisions.columns import Columns, Counted, Left, columns
 from ledger.errors import InvalidRequest
-from ledger.facts.workload import WorkloadUpserted
+from ledger.facts.cluster import Labels
+from ledger.facts.workload import Request, WorkloadUpserted
 from ledger.reducers.book import (
     MOST_CORES,
     NOTHING_HELD,
@@ -58,7 +59,7 @@ class Wanted:
     volumes: tuple[VolumeRequest, ...]
     max_share: int
     max_deploy: int
-    node_selector: tuple[tuple[str, str], ...]
+    node_selector: Labels
 
     @property
     def cpu(self) -> Fraction:
@@ -73,7 +74,18 @@ class Wanted:
 
 def wanted(world: World, workload: WorkloadUpserted) -> Wanted:
     """Read a workload's request; ``InvalidRequest`` where it means nothing."""
-    request, deploy = workload.request, workload.deploy
+    deploy = workload.deploy
+    return _wanted(
+        workload.request,
+        NO_MAX_SHARE if deploy is None else deploy.max_share,
+        world.policy.placement.max_deploy,
+        () if deploy is None else deploy.node_selector,
+    )
+
+
+# The same few requests come again and again in a fleet.
+@lru_cache(maxsize=1024)
+def _wanted(request: Request, max_share: int, max_deploy: int, node_selector: Labels) -> Wanted:
     settled = normalized(
         InstanceRequest(
             cpu_request=Fraction(request.cpu, MILLI),
@@ -89,13 +101,12 @@ def wanted(world: World, workload: WorkloadUpserted) -> Wanted:
         memory=settled.memory_request,
         storage=settled.storage_request,
         volumes=volume_requests(request.volumes),
-        max_share=NO_MAX_SHARE if deploy is None else deploy.max_share,
-        max_deploy=world.policy.placement.max_deploy,
-        node_selector=() if deploy is None else deploy.node_selector,
+        max_share=max_share,
+        max_deploy=max_deploy,
+        node_selector=node_selector,
     )
 
 
-# The same few requests come again and again in a fleet.
 @lru_cache(maxsize=1024)
 def _in_cores(cpu_milli: int) -> Fraction:
     return Fraction(cpu_milli, MILLI)
@@ -233,8 +244,8 @@ def _by_cores(
 
 def whole(node: Offer, one: Wanted) -> bool:
     """Whether what a bound instance wants is whole pieces on such a node, and any at all."""
-    pieces = one.cpu * node.share_base
-    return pieces.denominator == 1 and pieces >= 1
+    pieces, left = divmod(one.cpu_milli * node.share_base, MILLI)
+    return left == 0 and pieces >= 1
 
 
 def bound(node: Offer, one: Wanted) -> CpuRequest:

@@ -44,10 +44,10 @@ from ledger.core.placement.answer import Placement
 from ledger.core.placement.answer import Shortage as NoPlace
 from ledger.core.placement.place import place
 from ledger.core.placement.question import Request
-from ledger.core.placement.reasons import Outcome, Reason, outcomes, passed_by
+from ledger.core.placement.reasons import Reason, left_out, passed_by
 from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.decisions.registry import Versions
-from ledger.units import ClusterName, Replicas, Weight
+from ledger.units import ClusterName, NodeName, Replicas, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class PlacementRules:
     """One version of how instances are placed on nodes."""
 
     place: Callable[[Request], Placement | NoPlace]
-    outcomes: Callable[[Request, Placement], Sequence[Outcome]]
+    left_out: Callable[[Request, Placement], Sequence[tuple[NodeName, Reason]]]
     passed_by: Callable[[int, int, Request, Placement], Reason]
     cpu_plans: PlansCores
     volume_capacity: MeasuresVolumes
@@ -268,7 +268,7 @@ PLACEMENT: Final = Versions(
     {
         1: PlacementRules(
             place=place,
-            outcomes=outcomes,
+            left_out=left_out,
             passed_by=passed_by,
             cpu_plans=cpu_plans,
             volume_capacity=volume_capacity,

@@ -14,7 +14,7 @@ from ledger.core.placement.answer import Placement, Shortage
 from ledger.core.placement.nearest_level import first_steps
 from ledger.core.placement.place import place
 from ledger.core.placement.question import INFINITE, Node, Policy, Request, Strategy, checked
-from ledger.core.placement.reasons import highest_usage, outcomes
+from ledger.core.placement.reasons import highest_usage, left_out, outcomes
 from ledger.units import NodeName
 from tests.laws import placement_model
 
@@ -332,6 +332,9 @@ def test_every_node_has_one_reason(request_: Request) -> None:
     won = {one.reason for one in every if one.added}
     lost = {one.reason for one in every if not one.added}
     assert not won & lost
+    assert sorted(left_out(request_, answer)) == sorted(
+        (one.node.name, one.reason) for one in every if not one.added
+    )
 
 
 @given(requests(["AUTO", "DRAINED", "GLOBAL"]))

@@ -71,8 +71,19 @@ def mean_load(loads: Sequence[Load]) -> Load:
     weight = sum(one.weight for one in loads)
     if weight == 0:
         return Load(Fraction(0), Fraction(0), 0)
+    if len(loads) == 1:
+        return loads[0]
     return Load(
-        usage=sum((one.usage * one.weight for one in loads), Fraction(0)) * Fraction(1, weight),
-        rate=sum((one.rate * one.weight for one in loads), Fraction(0)) * Fraction(1, weight),
+        usage=_mean([(one.usage, one.weight) for one in loads], weight),
+        rate=_mean([(one.rate, one.weight) for one in loads], weight),
         weight=weight,
     )
+
+
+def _mean(ratios: Sequence[tuple[Fraction, int]], weight: int) -> Fraction:
+    """Added up as whole numbers: a fraction for each step would be put into lowest terms each time."""
+    above, below = 0, 1
+    for ratio, times in ratios:
+        above = above * ratio.denominator + times * ratio.numerator * below
+        below *= ratio.denominator
+    return Fraction(above, below * weight)

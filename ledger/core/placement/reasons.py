@@ -57,6 +57,23 @@ def outcomes(request: Request, placement: Placement) -> tuple[Outcome, ...]:
     return tuple(_OUTCOMES[strategy](request, placement))
 
 
+def left_out(request: Request, placement: Placement) -> list[tuple[NodeName, Reason]]:
+    """Who of those asked got nothing, and why: what ``outcomes`` says of them, in no order."""
+    if request.strategy == "FILL":
+        # Who is needed depends on who was looked at before.
+        return [
+            (one.node.name, one.reason) for one in outcomes(request, placement) if not one.added
+        ]
+    strategy = request.policy if request.strategy == "GLOBAL" else request.strategy
+    why_not = _WHY_NOT[strategy]
+    deploy = placement.deploy
+    return [
+        (node.name, why_not(node, request, placement))
+        for node in request.nodes
+        if node.name not in deploy
+    ]
+
+
 def passed_by(capacity: int, count: int, request: Request, placement: Placement) -> Reason:
     """Why AUTO gave nothing to a node of so much room that holds so many."""
     assert placement.level is not None
@@ -88,7 +105,11 @@ def _of_auto(request: Request, placement: Placement) -> Iterator[Outcome]:
             last = node.count + added > placement.level
             yield Outcome(node, added, "last_round" if last else "raised")
         else:
-            yield Outcome(node, 0, passed_by(node.capacity, node.count, request, placement))
+            yield Outcome(node, 0, _not_by_auto(node, request, placement))
+
+
+def _not_by_auto(node: Node, request: Request, placement: Placement) -> Reason:
+    return passed_by(node.capacity, node.count, request, placement)
 
 
 def _of_fill(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -110,7 +131,11 @@ def _of_each(request: Request, placement: Placement) -> Iterator[Outcome]:
         if node.name in placement.deploy:
             yield Outcome(node, placement.deploy[node.name], "chosen")
         else:
-            yield Outcome(node, 0, "too_small" if node.capacity < request.count else "not_needed")
+            yield Outcome(node, 0, _not_by_each(node, request, placement))
+
+
+def _not_by_each(node: Node, request: Request, _: Placement) -> Reason:
+    return "too_small" if node.capacity < request.count else "not_needed"
 
 
 def _of_drained(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -119,27 +144,37 @@ def _of_drained(request: Request, placement: Placement) -> Iterator[Outcome]:
         if added:
             yield Outcome(node, added, "used_up" if added == node.capacity else "took_rest")
         else:
-            yield Outcome(node, 0, "not_needed" if node.capacity else "no_capacity")
+            yield Outcome(node, 0, _not_by_drained(node, request, placement))
+
+
+def _not_by_drained(node: Node, _: Request, __: Placement) -> Reason:
+    return "not_needed" if node.capacity else "no_capacity"
 
 
 def _of_after_usage(request: Request, placement: Placement) -> Iterator[Outcome]:
     nodes = sorted(checked(request), key=lambda node: (node.usage + node.rate, node.name))
-    yield from _of_global(nodes, placement.deploy, "least_used_after", "more_used_after")
+    for node in nodes:
+        if node.name in placement.deploy:
+            yield Outcome(node, placement.deploy[node.name], "least_used_after")
+        else:
+            yield Outcome(node, 0, _not_after_usage(node, request, placement))
+
+
+def _not_after_usage(node: Node, _: Request, __: Placement) -> Reason:
+    return "more_used_after" if node.capacity else "no_capacity"
 
 
 def _of_nearest_level(request: Request, placement: Placement) -> Iterator[Outcome]:
     nodes = sorted(checked(request), key=lambda node: (node.usage, node.name))
-    yield from _of_global(nodes, placement.deploy, "came_next", "never_next")
-
-
-def _of_global(
-    nodes: list[Node], deploy: Mapping[NodeName, int], won: Reason, lost: Reason
-) -> Iterator[Outcome]:
     for node in nodes:
-        if node.name in deploy:
-            yield Outcome(node, deploy[node.name], won)
+        if node.name in placement.deploy:
+            yield Outcome(node, placement.deploy[node.name], "came_next")
         else:
-            yield Outcome(node, 0, lost if node.capacity else "no_capacity")
+            yield Outcome(node, 0, _not_nearest_level(node, request, placement))
+
+
+def _not_nearest_level(node: Node, _: Request, __: Placement) -> Reason:
+    return "never_next" if node.capacity else "no_capacity"
 
 
 _OUTCOMES: Final[Mapping[str, Callable[[Request, Placement], Iterator[Outcome]]]] = {
@@ -149,4 +184,12 @@ _OUTCOMES: Final[Mapping[str, Callable[[Request, Placement], Iterator[Outcome]]]
     "DRAINED": _of_drained,
     "after_usage": _of_after_usage,
     "nearest_level": _of_nearest_level,
+}
+
+_WHY_NOT: Final[Mapping[str, Callable[[Node, Request, Placement], Reason]]] = {
+    "AUTO": _not_by_auto,
+    "EACH": _not_by_each,
+    "DRAINED": _not_by_drained,
+    "after_usage": _not_after_usage,
+    "nearest_level": _not_nearest_level,
 }
