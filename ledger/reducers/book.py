@@ -122,16 +122,9 @@ def changed(book: Book, changes: Iterable[Change]) -> Book:
 
 def free(node: NodeUpserted, held: Held) -> Offer:
     """What a node has left."""
-    pieces = held.pieces
-    cores: Amounts = node.cores
-    whole = 0
-    if node.cpu is not None:
-        whole = node.cpu // MILLI
-        if pieces:
-            cores = _whole_cores(min(whole, MOST_CORES), node.share_base)
     return Offer(
-        cores=_less(cores, pieces),
-        whole=whole,
+        cores=_less(_cores(node, held), held.pieces),
+        whole=0 if node.cpu is None else node.cpu // MILLI,
         cpu=CpuMilli(cpu_milli(node) - held.cpu),
         share_base=node.share_base,
         memory=Bytes(node.memory - held.memory),
@@ -170,11 +163,14 @@ def cpu_milli(node: NodeUpserted) -> CpuMilli:
 
 def short(node: NodeUpserted, held: Held) -> Amounts:
     """Of what a node declares less than is held there, and by how much; what it does not name is 0."""
-    if not (held.pieces or held.numa or held.volumes) and (
+    if (
         (held.cpu <= 0 or held.cpu <= cpu_milli(node))
         and held.memory <= node.memory
         and held.storage <= node.storage
         and (node.pods is None or held.pods <= node.pods)
+        and _are_within(_cores(node, held), held.pieces)
+        and _are_within(node.numa_memory, held.numa)
+        and _are_within(node.volumes, held.volumes)
     ):
         return ()
     offer = free(node, held)
@@ -221,6 +217,20 @@ def added(held: Held, holding: Holding, times: int) -> Held:
         numa=_counted(held.numa, holding.numa, times),
         volumes=_counted(held.volumes, holding.volumes, times),
     )
+
+
+def _cores(node: NodeUpserted, held: Held) -> Amounts:
+    """The cores that are named: where only the cpu is told, once somebody has pieces of some."""
+    if node.cpu is None or not held.pieces:
+        return node.cores
+    return _whole_cores(min(node.cpu // MILLI, MOST_CORES), node.share_base)
+
+
+def _are_within(declared: tuple[tuple[str, int], ...], held: Map[str, int]) -> bool:
+    if not held:
+        return True
+    told = dict(declared)
+    return all(amount <= told.get(name, 0) for name, amount in held.items())
 
 
 def _counted(amounts: Map[str, int], more: Amounts, times: int) -> Map[str, int]:

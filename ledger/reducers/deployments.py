@@ -239,7 +239,7 @@ def decided(
     moved = with_holdings(moved, [*exchanged(after.cluster, held, after.instances), *more])
     if complete or subject not in moved.deployments.of:
         moved = retries.end_refusal(moved, Question("deployment", subject), hook(subject))
-    return claims_replaced(world, moved, after.workload)
+    return claims_replaced(world, moved, after.workload, only=after.cluster)
 
 
 def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
@@ -261,7 +261,7 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
         after = after._replace(uid=fact.uid, lost=(), over=False)
     here = world
     world = with_holdings(_put(world, subject, after), exchanged(before.cluster, gone, ()))
-    world = claims_replaced(here, world, before.workload)
+    world = claims_replaced(here, world, before.workload, only=before.cluster)
     if before.number is not None:
         counts: dict[Subject, Released] = {}
         for one in gone:

@@ -115,10 +115,18 @@ def exchanged(
     cluster: ClusterName, before: Iterable[Instance], after: Iterable[Instance]
 ) -> list[Change]:
     """What a subject takes and gives back when these instances take the place of those."""
-    counts: Counter[tuple[NodeName, Holding]] = Counter()
-    for instances, sign in ((before, -1), (after, 1)):
-        for instance in instances:
-            counts[instance.node, holding(instance)] += sign
+    counts: dict[tuple[NodeName, Holding], int] = {}
+    left = {one.number: one for one in before}
+    for instance in after:
+        if left.get(instance.number) == instance:
+            # Most stay as they are, and take what they took.
+            del left[instance.number]
+        else:
+            where = instance.node, holding(instance)
+            counts[where] = counts.get(where, 0) + 1
+    for instance in left.values():
+        where = instance.node, holding(instance)
+        counts[where] = counts.get(where, 0) - 1
     return [
         Change(node_of(cluster, node), what, times)
         for (node, what), times in counts.items()

@@ -216,15 +216,18 @@ def placed_anew(
     """
     was = Counter(one.node for one in before.instances)
     is_ = Counter(one.node for one in after.instances)
+    ours = _crews_in(world, cluster, after.workload)
     pods = world.pods
     touched: list[Crew] = []
     for name in sorted(was.keys() | is_.keys()):
-        crews = _crews(world, node_of(cluster, name), after.workload)
+        crews = ours.get(node_of(cluster, name), ())
         touched += crews
-        pods = _given_up(pods, crews, max(0, was[name] - is_[name]))
+        if crews and was[name] > is_[name]:
+            pods = _given_up(pods, crews, was[name] - is_[name])
     world = replace(world, pods=pods)
-    for name in sorted(was.keys() | is_.keys()):
-        world = _missing(world, node_of(cluster, name), after.workload)
+    if pods.missing:
+        for name in sorted(was.keys() | is_.keys()):
+            world = _missing(world, node_of(cluster, name), after.workload)
     return _recounting(world, touched)
 
 
@@ -357,6 +360,20 @@ def _crews(world: World, node: Subject, owner: Subject) -> list[Crew]:
         for crew in world.pods.on.get(node, _NOWHERE)
         if crew.owner == owner and crew.kind and (workload is None or workload.kind == crew.kind)
     )
+
+
+def _crews_in(world: World, cluster: ClusterName, owner: Subject) -> dict[Subject, list[Crew]]:
+    """The same for all nodes of a cluster at once, by node."""
+    workload = world.workload(owner)
+    found: dict[Subject, list[Crew]] = {}
+    for crew in sorted(world.pods.of.get(owner, _NOWHERE)):
+        if (
+            crew.kind
+            and crew.cluster == cluster
+            and (workload is None or workload.kind == crew.kind)
+        ):
+            found.setdefault(crew.node, []).append(crew)
+    return found
 
 
 def _foreign(world: World, crew: Crew, names: Collection[str]) -> Holding:

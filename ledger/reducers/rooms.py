@@ -38,7 +38,6 @@ from ledger.units import ClusterName, NodeName, Subject
 
 Name = TypeVar("Name")
 
-_NOWHERE: Final[Map[ClusterName, None]] = Map()
 _SAID: Final = attrgetter(*(part.name for part in fields(NodeUpserted) if part.name != "revision"))
 
 
@@ -135,9 +134,14 @@ def without_marks(world: World, subjects: Iterable[Subject]) -> Map[Subject, Non
     return reclaiming
 
 
-def claims_replaced(before: World, world: World, workload: Subject) -> World:
-    """The World with what a workload now claims in the place of what it claimed before."""
-    was, is_ = promised(before, workload), promised(world, workload)
+def claims_replaced(
+    before: World, world: World, workload: Subject, *, only: ClusterName | None = None
+) -> World:
+    """The World with what a workload now claims in the place of what it claimed before.
+
+    ``only`` names the cluster where that is known to be all that can differ.
+    """
+    was, is_ = promised(before, workload, only=only), promised(world, workload, only=only)
     if was == is_:
         return world
     by_cluster = world.rooms.by_cluster
@@ -157,25 +161,29 @@ def claims_replaced(before: World, world: World, workload: Subject) -> World:
     return less_promised(replace(world, rooms=rooms), released)
 
 
-def promised(world: World, workload: Subject) -> dict[ClusterName, tuple[Request, int]]:
-    """What a workload was promised and has on no node yet; in no order."""
+def promised(
+    world: World, workload: Subject, *, only: ClusterName | None = None
+) -> dict[ClusterName, tuple[Request, int]]:
+    """What a workload was promised and has on no node yet, or of that what is in one cluster; in no order."""
     fact = world.workload(workload)
     if fact is None:
         return {}
     last = world.divisions.last.get(workload)
-    deployed = {
-        cluster: state
-        for cluster in world.deployments.clusters.get(workload, _NOWHERE)
-        if (state := world.deployments.of.get(subject_of(workload, cluster))) is not None
-    }
     shares: list[tuple[ClusterName, int]] = []
     if last is not None and last.in_force:
-        shares = [(share.cluster, share.replicas) for share in last.division.shares]
+        shares = [
+            (share.cluster, share.replicas)
+            for share in last.division.shares
+            if only is None or share.cluster == only
+        ]
     elif fact.division is None and fact.cluster is not None and not _has_tasks(fact):
-        shares = [(fact.cluster, fact.replicas)]
+        shares = [(fact.cluster, fact.replicas)] if only in {None, fact.cluster} else []
     claims: dict[ClusterName, tuple[Request, int]] = {}
+    of = world.deployments.of
     for cluster, share in shares:
-        state = deployed.get(cluster)
+        if not share:
+            continue
+        state = of.get(subject_of(workload, cluster))
         held = 0 if state is None or state.over else len(state.instances)
         if share > held:
             claims[cluster] = fact.request, share - held

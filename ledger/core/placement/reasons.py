@@ -109,7 +109,7 @@ def _of_auto(request: Request, placement: Placement) -> Iterator[Outcome]:
 
 
 def _not_by_auto(node: Node, request: Request, placement: Placement) -> Reason:
-    return passed_by(node.capacity, node.count, request, placement)
+    return passed_by(max(0, node.capacity), node.count, request, placement)
 
 
 def _of_fill(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -148,7 +148,7 @@ def _of_drained(request: Request, placement: Placement) -> Iterator[Outcome]:
 
 
 def _not_by_drained(node: Node, _: Request, __: Placement) -> Reason:
-    return "not_needed" if node.capacity else "no_capacity"
+    return "not_needed" if node.capacity > 0 else "no_capacity"
 
 
 def _of_after_usage(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -161,7 +161,7 @@ def _of_after_usage(request: Request, placement: Placement) -> Iterator[Outcome]
 
 
 def _not_after_usage(node: Node, _: Request, __: Placement) -> Reason:
-    return "more_used_after" if node.capacity else "no_capacity"
+    return "more_used_after" if node.capacity > 0 else "no_capacity"
 
 
 def _of_nearest_level(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -174,7 +174,7 @@ def _of_nearest_level(request: Request, placement: Placement) -> Iterator[Outcom
 
 
 def _not_nearest_level(node: Node, _: Request, __: Placement) -> Reason:
-    return "never_next" if node.capacity else "no_capacity"
+    return "never_next" if node.capacity > 0 else "no_capacity"
 
 
 _OUTCOMES: Final[Mapping[str, Callable[[Request, Placement], Iterator[Outcome]]]] = {
