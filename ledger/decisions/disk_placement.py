@@ -20,7 +20,10 @@ balanced, it says itself; else the fleet's policy does.
 
 Whatever came of a turn is one decision, and it is complete. What was refused is one refusal after it:
 its reason is that of the first refused part - codes of the core for an expansion, its words for
-a replica, ``anti_affinity`` where it has none, ``shrink`` - and its detail tells what every part lacks.
+a replica, ``anti_affinity`` where it has none, ``shrink`` - and its detail tells what every part lacks,
+in bytes too where room is all there is to it: for an expansion, what the disk is short of that lacks
+most, since all have to grow; for a replica, what the one lacks that lacks least, by the first limit that
+it does not keep. The reason, not the detail, says whether a refusal is another one.
 It waits for disks, or, if only a smaller size was wanted, for another wish. A refusal that only repeats
 the open one is not recorded, and a retry that serves nothing records nothing.
 """
@@ -314,10 +317,11 @@ class _Turn:
             if shortfall is not None:
                 short.append((f"{at.host}/{at.disk}", shortfall))
         if short:
+            amounts = [one.bytes_short for _, one in short if one.bytes_short is not None]
             self.resized = Refused(
                 reason="; ".join(sorted({shortfall.code for _, shortfall in short})),
                 waits_for=WAITS_FOR_DISKS,
-                detail=(("expansion", more),),
+                detail=(("expansion", more), ("expansion_short", max(amounts))),
                 losers=_losers(
                     [(name, f"{one.code} {one.value} {one.bound}") for name, one in short]
                 ),
@@ -470,6 +474,7 @@ class _Turn:
                 "missing": self.fact.replicas - len(self.replicas),
                 "waited": len(self._overdue()),
                 "evicting": len(self._leaving()),
+                "replica_short": self.unplaced.bytes_short() or 0,
             }
             parts.append(
                 Refused(

@@ -146,13 +146,7 @@ def _refused(world: World, decision: Decision, refusal: Refusal) -> World:
                 return replace(world, refusals=world.refusals.set(question, refused))
             return retries.list_refusal(world, question, refused, hook)
         case "disk_placement":
-            # The same answer gave up what it replaced, and a part that came before did not have it.
-            gave_up = world.retries.first < decision.number == _after(decision.previous)
-            return volumes.refused(world, question, refused, gave_up=gave_up)
+            return volumes.refused(world, question, refused)
         case _:
             spec = wish(world.workload(decision.subject))
             return retries.opened(world, question, refused, spec)
-
-
-def _after(number: DecisionNumber | None) -> int | None:
-    return None if number is None else number + 1

@@ -10,7 +10,7 @@ others take marks nobody; another policy marks all whose kind is decided by it.
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
 and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
-mark set after that decision stands too. So does one that a decision of a later kind set: the turn
+mark set after that decision stands too, or by it where the same answer goes on with a refusal. So does one that a decision of a later kind set: the turn
 of its own kind was over by then.
 """
 
@@ -146,11 +146,22 @@ def counted(world: World, decision: Decision) -> World:
     )
     if question.kind not in retries.turns:
         retries = replace(retries, turns=retries.turns.set(question.kind, decision.number))
-    if question in retries.marked:
+    if question in retries.marked and not _of_the_same_turn(retries, question, decision):
         retries = replace(retries, marked=retries.marked.delete(question))
     if not refused and RETRIED.issuperset(outcome.because):
         retries = replace(retries, served=retries.served + 1)
     return world if retries is world.retries else replace(world, retries=retries)
+
+
+def _of_the_same_turn(retries: Retries, question: Question, decision: Decision) -> bool:
+    """Whether a volume's refusal follows the placement that set its mark, in one answer."""
+    return (
+        decision.kind == "refusal"
+        and question.kind == "disk_placement"
+        and retries.marked[question].since == decision.number
+        and decision.previous == decision.number - 1
+        and retries.first < decision.number
+    )
 
 
 def opened(

@@ -238,7 +238,11 @@ def decided(world: World, volume: Subject, placement: DiskPlacement) -> World:
     used = 0 if before is None or before.over else before.used
     used = max([used, *(one.number for one in replicas)])
     after = None if fact is None else Copies(fact.uid, placement.size, used, replicas)
-    return settled(world, volume, after, complete=placement.complete)
+    world = settled(world, volume, after, complete=placement.complete)
+    if not placement.complete and any(step.instead is not None for step in placement.steps):
+        # A size that was refused first may fit where the replicas went then.
+        world = retries.mark(world, question_of(volume), _ROOM)
+    return world
 
 
 def settled(world: World, volume: Subject, after: Copies | None, *, complete: bool) -> World:
@@ -250,18 +254,15 @@ def settled(world: World, volume: Subject, after: Copies | None, *, complete: bo
     return world
 
 
-def refused(world: World, question: Question, refusal: OpenRefusal, *, gave_up: bool) -> World:
-    """A volume is refused something, for the first time or for another reason.
-
-    What it may have given up in the same turn can serve it: a size that was refused may fit where its
-    replicas are now.
-    """
-    before = world.refusals.get(question)
+def refused(world: World, question: Question, refusal: OpenRefusal) -> World:
+    """A volume is refused something, for the first time or for another reason."""
+    before, mark = world.refusals.get(question), world.retries.marked.get(question)
     if before is not None:
         world = retries.end_refusal(world, question, _hook(before))
     world = retries.list_refusal(world, question, refusal, _hook(refusal))
-    if gave_up and refusal.refusal.waits_for == WAITS_FOR_DISKS:
-        world = retries.mark(world, question, _ROOM)
+    if mark is not None and refusal.refusal.waits_for == WAITS_FOR_DISKS:
+        # Set by its own placement, in the same answer.
+        world = retries.mark(world, question, mark.causes)
     return world
 
 

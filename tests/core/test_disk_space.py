@@ -161,3 +161,22 @@ def test_sizes_and_percentages_are_counts() -> None:
         expansion(DISK, LIMITS, required=-1)
     with pytest.raises(InvalidRequest):
         Limits(over_provisioning_pct=-1)
+
+
+def test_what_is_short_is_just_enough_to_keep_the_limit() -> None:
+    tight = Space(maximum=100, available=20, scheduled=90)
+    over = fits(Space(maximum=100, available=100, scheduled=90), Limits(), size=15, actual=0)
+    written = fits(tight, Limits(), size=1, actual=0)
+    grown = expansion(tight, Limits(), required=10)
+    pressed = fits_under_pressure(
+        Space(maximum=100, available=100, scheduled=95), Limits(), size=1, actual=0
+    )
+
+    assert over is not None
+    assert written is not None
+    assert grown is not None
+    assert pressed is not None
+    assert (over.code, over.bytes_short) == ("scheduling_space", 5)
+    assert (written.code, written.bytes_short) == ("actual_space", 6)
+    assert (grown.code, grown.bytes_short) == ("physical_minimum", 15)
+    assert (pressed.code, pressed.bytes_short) == ("disk_pressure", None)

@@ -143,7 +143,7 @@ def test_a_size_that_was_refused_is_asked_for_again_where_the_replicas_went_mean
 
     assert on_disks(moved) == {"pv-r2": "m1/n01/d"}
     assert disk_placement_of(moved).size == 70
-    assert refusal_of(refused).detail == (("expansion", 40),)
+    assert refusal_of(refused).detail == (("expansion", 40), ("expansion_short", 10))
     assert (grown.subject, disk_placement_of(grown).size) == ("pv", 110)
 
 
@@ -155,6 +155,7 @@ def test_a_disk_that_cannot_help_asks_nobody_and_one_that_can_does() -> None:
     large = history.add(disk_up("m1", "n02", "d", maximum=200))
 
     assert refused.reason == "insufficient storage"
+    assert refused.detail == (("missing", 1), ("replica_short", 50))
     assert small.decisions == ()
     assert on_disks(only(large)) == {"pv-r1": "m1/n02/d"}
 

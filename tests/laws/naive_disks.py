@@ -13,6 +13,8 @@ Where the page says little:
 * Another life of a volume counts its replicas from 1 again.
 * A volume without replicas that takes another size was served with that; a decision says so.
 * A refusal of several parts waits for disks if any of them does.
+* Taking room serves nobody, also where it could: among all candidates (scope) less room elsewhere can
+  make a score defined. So whoever was refused is asked only after something grew.
 * The reason of a refused step is what Longhorn would say, and the core's code where it says nothing.
 """
 
@@ -25,7 +27,7 @@ from ledger.core.disk import affinity, scheduling, space
 from ledger.core.disk.eligibility import Demands, Traits
 from ledger.facts import disk
 from ledger.facts.event import Fact
-from ledger.units import NodeName
+from ledger.units import NodeName, Uid
 from tests.laws.model import bytewise
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
@@ -63,6 +65,8 @@ class Turn:
     grown: bool = False
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """Reason and what it waits for, part by part."""
+    lacks: dict[str, int] = field(default_factory=dict)
+    """In the words of a refusal's detail."""
 
     @property
     def served(self) -> bool:
@@ -93,6 +97,12 @@ class NaiveDisks:
     gone: dict[str, list[str]] = field(default_factory=dict)
     """Replicas that went by themselves since something was decided about their volume."""
     refused_life: dict[str, int] = field(default_factory=dict)
+    offered: Any = None
+    """All that disks offered after the last event, and what of them was scheduled."""
+    grown: set[str] = field(default_factory=set)
+    """Those refused for which something grew since they were asked."""
+    vain: set[str] = field(default_factory=set)
+    """Of these, those asked in this event, in vain so far."""
 
     def __post_init__(self) -> None:
         self.fleet.parts.append(self)
@@ -159,6 +169,7 @@ class NaiveDisks:
             if not same or not (keeps or self._wants(volume)):
                 self.fleet.ended.append(("refusal", volume, number))
                 del self.refused[volume]
+        self._compare(self.offered)
 
     def decide(self, moment: Moment | None) -> list[Said]:
         """All that is given up; then who was refused, who is touched, who was refused again."""
@@ -169,6 +180,7 @@ class NaiveDisks:
         served: set[str] = set()
         for volume in bytewise(touched):
             turns[volume] = Turn(released=self.gone.pop(volume, []) + self._give_up(volume))
+            self._compare(self.offered)
             if turns[volume].released and not self._wants(volume):
                 self._turn(volume, turns[volume])
                 said += self._say(volume, turns.pop(volume), moment)
@@ -178,26 +190,77 @@ class NaiveDisks:
             some = False
             for volume, _ in sorted(self.refused.items(), key=lambda item: item[1][0]):
                 asked = volume not in turns and self.fleet.newest[volume] < self.fleet.first
-                if asked and self.refused[volume][2] == "disks":
+                if asked and volume in self.grown and self.refused[volume][2] == "disks":
                     if self.fleet.served >= self.fleet.max_subjects:
                         return some
+                    self.grown.discard(volume)
                     turn = self._turn(volume, Turn())
                     if turn.served:
                         self.fleet.served += 1
                         said.extend(self._say(volume, turn, moment))
+                        self._compare(self.offered)
                         some = True
+                    else:
+                        self.vain.add(volume)
             return some
 
         some = again()
         for volume in bytewise(turns):
+            if volume in self.grown:
+                self.grown.discard(volume)
+                self.vain.add(volume)
             turn = self._turn(volume, turns[volume])
+            if turn.served:
+                self.vain.discard(volume)
             keeps = volume in edited and not turn.refusals and self.life(volume) is not None
             said += self._say(volume, turn, moment, keeps=keeps)
+            self._compare(self.offered)
             some |= turn.served
         turns.clear()
         while some:
             some = again()
+        if self.fleet.served >= self.fleet.max_subjects:
+            # Whoever is left is asked in the next event, and so is everybody who was asked with them.
+            self.grown |= self.vain
+        self.vain.clear()
         return said
+
+    def _compare(self, before: Any) -> None:
+        """Whether a disk is not what it was, or has less scheduled: then those refused may be served."""
+        now = {
+            address: (self._offers(fact), self.scheduled(address))
+            for address, fact in self.fleet.all("disk").items()
+        }
+        policy = {
+            name: value
+            for name, value in self.fleet.settings.items()
+            if name.startswith("disk.") and value not in (None, "node")
+        }
+        self.offered = policy, now
+        if before is None:
+            return
+        other = before[0] != policy or {*before[1]} != {*now}
+        for address in {*before[1]} & {*now}:
+            (was, scheduled), (is_, left) = before[1][address], now[address]
+            other |= was != is_ or left < scheduled
+        if other:
+            self.grown |= {*self.refused}
+
+    def _offers(self, fact: disk.DiskUpserted) -> Any:
+        """What a disk says of itself, the latest disk of its node of that, and the node of itself."""
+        _, node = self.told[fact.cluster, fact.node]
+        alone = replace(
+            fact,
+            uid=Uid(""),
+            revision=None,
+            zone="",
+            region="",
+            node_tags=(),
+            node_ready=True,
+            node_allow=True,
+        )
+        of_node = (node.zone, node.region, node.node_tags, node.node_ready, node.node_allow)
+        return alone, of_node, self._node_facts(fact)
 
     def settled(self) -> None:
         """What was decided is the question's new beginning."""
@@ -322,6 +385,7 @@ class NaiveDisks:
             self.size[volume] = fact.size
         elif fact.size < self.size[volume]:
             turn.refusals.append(("shrink", "specification"))
+            turn.lacks["shrink"] = self.size[volume] - fact.size
         elif fact.size > self.size[volume]:
             self._expand(volume, fact.size - self.size[volume], turn)
         for _ in range(fact.replicas - len(mine)):
@@ -345,9 +409,13 @@ class NaiveDisks:
         for address in bytewise(on):
             found = space.expansion(self.disk(address), self.limits(), required=grow * on[address])
             if found is not None:
-                short.append(found.code)
+                short.append(found)
         if short:
-            turn.refusals.append(("; ".join(sorted(set(short))), "disks"))
+            turn.refusals.append(("; ".join(sorted({found.code for found in short})), "disks"))
+            turn.lacks["expansion"] = grow
+            turn.lacks["expansion_short"] = max(
+                bytes_short(found.code, found.value, found.bound) for found in short
+            )
         else:
             self.size[volume] += grow
             turn.grown = True
@@ -362,6 +430,14 @@ class NaiveDisks:
         step = scheduling.place(self._situation(volume), self._replicas(volume), name)
         if isinstance(step, scheduling.Unplaced):
             turn.refusals.append(("; ".join(step.reasons) or step.code, "disks"))
+            out = {one for rung in step.rungs for one in rung.passed_over}
+            found = [
+                bytes_short(one.code, one.value, one.bound)
+                for one in out
+                if one.value is not None and one.bound is not None
+            ]
+            lacks = min((one for one in found if one), default=0)
+            turn.lacks.setdefault("replica_short", lacks)
             return False
         self.numbers[volume] = (life, number)
         chosen = step.choice.disk
@@ -491,6 +567,11 @@ class NaiveDisks:
                 number, previous = self.fleet.next_number(volume)
                 self.refused[volume] = (number, reason, waits)
                 self.refused_life[volume] = self.fleet.life("volume", volume)
+                if "replica_short" in turn.lacks:
+                    fact, mine = self.fleet.fact("volume", volume), self.of(volume)
+                    turn.lacks["missing"] = fact.replicas - len(mine)
+                    turn.lacks["waited"] = sum(one.over for one in mine)
+                    turn.lacks["evicting"] = sum(self._leaves(one) and not one.over for one in mine)
                 said.append(
                     Said(
                         number=number,
@@ -499,6 +580,7 @@ class NaiveDisks:
                         kind="refusal",
                         subject=volume,
                         previous=previous,
+                        rows={name: str(lack) for name, lack in turn.lacks.items() if lack},
                         reason=reason,
                         waits_for=waits,
                     )
@@ -506,6 +588,16 @@ class NaiveDisks:
         elif said:
             self.refused.pop(volume, None)
         return said
+
+
+def bytes_short(code: str, value: int, bound: int) -> int:
+    """How far a number is from a limit, where both are bytes."""
+    if code == "disk_pressure":
+        return 0
+    if code.endswith("_positive") or code == "actual_space":
+        # Here being equal is not enough.
+        return bound + 1 - value
+    return abs(value - bound)
 
 
 def node_id(fact: disk.DiskUpserted) -> str:

@@ -37,6 +37,7 @@ def told(made: Decision) -> Said:
             said.rows = {step.replica: there[step.replica] for step in placement.steps}
             said.released = sorted(one.replica for one in placement.released)
         case Refusal() as refusal:
+            said.rows = {name: str(number) for name, number in refusal.detail}
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
         case _:
             raise AssertionError(f"nobody asked for a {made.kind}")
@@ -64,7 +65,7 @@ def difference(happenings: Sequence[Happening], reached: Counter[str] | None = N
         pairs = (
             ("decisions", [told(made) for made in step.decisions], naive.said),
             ("effect", step.effect, naive.effect),
-            ("ended", list(step.ended), naive.ended),
+            ("ended", sorted(map(tuple, step.ended)), sorted(naive.ended)),
             ("scheduled", kept, {key: disks.scheduled(key) for key in naive.all("disk")}),
         )
         for what, engine, model in pairs:

@@ -191,12 +191,23 @@ class Losers:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step: what its rungs say of the volume's own nodes, and who lost on the ground."""
+    """A step: what its rungs say of the volume's own nodes, and who lost on the ground.
+
+    It is good for as long as nothing is put on the ground.
+    """
 
     found: Placed | Unplaced
     candidates: int
     """On the last rung, with those of the ground."""
     losers: Losers
+    view: "View"
+    """What of the ground was seen from there."""
+
+    def bytes_short(self) -> int | None:
+        """Of all disks that lack nothing but room, how much the one lacks that lacks least."""
+        out = [one for rung in self.found.rungs for one in rung.passed_over]
+        out += [one for offer in self.view.all() for one in offer.passed_over]
+        return min((one.bytes_short for one in out if one.bytes_short is not None), default=None)
 
 
 class Ground:
@@ -295,6 +306,12 @@ class View:
             if offer.zone not in closed and node not in but:
                 yield offer
 
+    def all(self) -> Iterator[Offer]:
+        """What is seen of all nodes, in no order."""
+        for offer in self.ground.offers.values():
+            if offer.zone not in self.closed and offer.node not in self.but:
+                yield offer
+
     def lost(self) -> Iterator[Loser]:
         """Who was passed over, by address."""
         for address, node in self.ground.losers:
@@ -334,7 +351,7 @@ def place_on(
         total = view.total()
         if not total.taking:
             unplaced = Unplaced(name, "no_eligible_node", (nodes,))
-            return Step(unplaced, 0, _losers(view, total, None, (), first))
+            return Step(unplaced, 0, _losers(view, total, None, (), first), view)
         nodes = []
     ladder = Ladder.of(situation, nodes, replicas)
     view = View(ground, frozenset(ladder.occupancy.zones), own)
@@ -360,15 +377,15 @@ def place_on(
             break
     losers = _losers(view, total, ladder, rungs, first)
     if isinstance(choice, Choice):
-        return Step(Placed(name, choice, tuple(rungs)), candidates, losers)
+        return Step(Placed(name, choice, tuple(rungs)), candidates, losers, view)
     if choice is not None:
         reasons: tuple[Reason, ...] = ("replica scheduling failed",)
-        return Step(Unplaced(name, "no_disk", reasons, tuple(rungs)), candidates, losers)
+        return Step(Unplaced(name, "no_disk", reasons, tuple(rungs)), candidates, losers, view)
     said = {one.reason for rung in rungs for one in rung.passed_over if one.reason}
     said.update(reason for (_, reason), count in total.codes.items() if reason and count)
     code: Literal["no_fitting_disk", "anti_affinity"]
     code = "no_fitting_disk" if said else "anti_affinity"
-    return Step(Unplaced(name, code, tuple(sorted(said)), tuple(rungs)), 0, losers)
+    return Step(Unplaced(name, code, tuple(sorted(said)), tuple(rungs)), 0, losers, view)
 
 
 def _choice(

@@ -111,6 +111,11 @@ class Shortfall:
     value: int
     bound: int
 
+    @property
+    def bytes_short(self) -> int | None:
+        """How many bytes more would keep this limit; None where it is no limit of bytes."""
+        return bytes_short(self.code, self.value, self.bound)
+
 
 def headroom(space: Space, limits: Limits, *, actual: int) -> int | Shortfall:
     """The largest size that fits, below zero where none does; or a limit that no size can keep to.
@@ -141,6 +146,20 @@ def fits(space: Space, limits: Limits, *, size: int, actual: int) -> Shortfall |
 def over_limit(space: Space, most: int, *, size: int) -> Shortfall:
     """What is said of a replica that is larger than the ``most`` that fits."""
     return Shortfall("scheduling_space", size + space.scheduled, most + space.scheduled)
+
+
+def bytes_short(code: str, value: int, bound: int) -> int | None:
+    """How far a number is from its limit in bytes; None where it is no limit of bytes."""
+    match code:
+        case "maximum_not_positive" | "available_not_positive" | "actual_space":
+            # Equality fails too.
+            return bound - value + 1
+        case "physical_minimum":
+            return bound - value
+        case "scheduling_space" | "physical_limit":
+            return value - bound
+        case _:
+            return None
 
 
 def fits_under_pressure(
