@@ -7,13 +7,14 @@ them to people under "Values", in the same words and with the same limits.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, cast
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ledger.errors import InvalidEvent
 from ledger.events import moments, quantities
+from ledger.events.sharing import shared_pairs
 from ledger.units import (
     LARGEST_WHOLE_NUMBER,
     Bytes,
@@ -195,4 +196,4 @@ def sorted_pairs(mapping: Mapping[Key, Value]) -> tuple[tuple[Key, Value], ...]:
     """A map as facts hold it."""
     if not mapping:
         return ()
-    return tuple(sorted(mapping.items()))
+    return cast("tuple[tuple[Key, Value], ...]", shared_pairs(tuple(sorted(mapping.items()))))

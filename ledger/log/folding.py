@@ -1,6 +1,7 @@
 """From a row of the log to the event that the pure rooms know."""
 
 from ledger.events.codec import decode
+from ledger.events.sharing import shared
 from ledger.facts.event import Event
 from ledger.log.read import StoredEvent
 from ledger.units import EventType, Microseconds, Position, Subject
@@ -11,7 +12,7 @@ def event(stored: StoredEvent) -> Event:
     return Event(
         position=Position(stored.position),
         recorded_at=Microseconds(stored.recorded_at_micros),
-        source=stored.source,
+        source=shared(stored.source),
         id=stored.id,
         type=EventType(stored.type),
         subject=Subject(stored.subject),

@@ -27,6 +27,7 @@ from ledger.events.contract_values import (
     Word,
     sorted_pairs,
 )
+from ledger.events.sharing import shared
 from ledger.facts import cluster as facts
 from ledger.units import (
     Bytes,
@@ -131,12 +132,12 @@ class NodeUpserted(Upsert):
 
     def fact(self) -> facts.NodeUpserted:
         return facts.NodeUpserted(
-            cluster=self.cluster,
-            name=self.name,
+            cluster=shared(self.cluster),
+            name=shared(self.name),
             uid=self.settled_uid(),
             revision=self.revision,
-            region=self.region,
-            zone=self.zone,
+            region=shared(self.region),
+            zone=shared(self.zone),
             labels=sorted_pairs(self.labels),
             ready=self.ready,
             schedulable=self.schedulable,

@@ -23,6 +23,7 @@ from ledger.events.contract_values import (
     Text,
     Word,
 )
+from ledger.events.sharing import shared
 from ledger.facts import disk as facts
 from ledger.units import Bytes, ClusterName, EventType
 
@@ -71,17 +72,17 @@ class DiskUpserted(Upsert):
 
     def fact(self) -> facts.DiskUpserted:
         return facts.DiskUpserted(
-            cluster=self.cluster,
-            node=self.node,
-            disk=self.disk,
+            cluster=shared(self.cluster),
+            node=shared(self.node),
+            disk=shared(self.disk),
             uid=self.settled_uid(),
             revision=self.revision,
-            zone=self.zone,
-            region=self.region,
+            zone=shared(self.zone),
+            region=shared(self.region),
             maximum=self.maximum,
             available=self.available,
             reserved=self.reserved,
-            type=self.type,
+            type=shared(self.type),
             tags=tuple(sorted(set(self.tags))),
             node_tags=tuple(sorted(set(self.node_tags))),
             allow=self.allow,

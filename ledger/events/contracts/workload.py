@@ -32,6 +32,7 @@ from ledger.events.contract_values import (
     Word,
     sorted_pairs,
 )
+from ledger.events.sharing import shared, shared_owner, shared_request
 from ledger.facts import workload as facts
 from ledger.units import LARGEST_WHOLE_NUMBER, Bytes, CpuMilli, EventType, Weight
 
@@ -63,12 +64,8 @@ class Request(Shape):
 
     def fact(self) -> facts.Request:
         """The request with every default filled in."""
-        return facts.Request(
-            cpu=self.cpu,
-            cpu_bind=self.cpu_bind,
-            memory=self.memory,
-            storage=self.storage,
-            volumes=tuple(self.volumes),
+        return shared_request(
+            self.cpu, self.cpu_bind, self.memory, self.storage, tuple(self.volumes)
         )
 
 
@@ -190,11 +187,11 @@ class WorkloadUpserted(Upsert):
 
     def fact(self) -> facts.WorkloadUpserted:
         return facts.WorkloadUpserted(
-            namespace=self.namespace,
-            name=self.name,
+            namespace=shared(self.namespace),
+            name=shared(self.name),
             uid=self.settled_uid(),
             revision=self.revision,
-            kind=self.kind,
+            kind=shared(self.kind),
             replicas=self.replicas,
             request=NOTHING if self.request is None else self.request.fact(),
             division=None if self.division is None else self.division.fact(),
@@ -286,7 +283,7 @@ class Owner(Shape):
 
     def fact(self) -> facts.Owner:
         """The owner as facts hold it."""
-        return facts.Owner(self.kind, self.name, self.uid)
+        return shared_owner(self.kind, self.name, self.uid)
 
 
 class PodObserved(Upsert):
@@ -323,19 +320,19 @@ class PodObserved(Upsert):
 
     def fact(self) -> facts.PodObserved:
         return facts.PodObserved(
-            cluster=self.cluster,
-            namespace=self.namespace,
+            cluster=shared(self.cluster),
+            namespace=shared(self.namespace),
             name=self.name,
             uid=self.settled_uid(),
             revision=self.revision,
             owner=None if self.owner is None else self.owner.fact(),
-            template_hash=self.template_hash,
+            template_hash=shared(self.template_hash),
             reservation=self.reservation,
-            node=self.node,
-            phase=self.phase,
+            node=None if self.node is None else shared(self.node),
+            phase=shared(self.phase),
             ready=self.ready,
             terminating=self.terminating,
-            capacity_class=self.capacity_class,
+            capacity_class=shared(self.capacity_class),
             request=NOTHING if self.request is None else self.request.fact(),
         )
 
@@ -380,8 +377,8 @@ class ReplicaSetUpserted(Upsert):
 
     def fact(self) -> facts.ReplicaSetUpserted:
         return facts.ReplicaSetUpserted(
-            cluster=self.cluster,
-            namespace=self.namespace,
+            cluster=shared(self.cluster),
+            namespace=shared(self.namespace),
             name=self.name,
             uid=self.settled_uid(),
             revision=self.revision,
