@@ -193,7 +193,7 @@ class Nodes:
         if shortlist is None:
             shortlist = self._shortlists[among, limit] = self._shortlist(among, counts, limit)
         # One more than can get any shows how far the last of them were raised.
-        first = shortlist.first(wanted + 1, counts)
+        first = shortlist.first(wanted + 1, counts, self.capacity)
         return first if len(first) >= wanted else self.pool(among)
 
     def _shortlist(self, among: str, counts: Counter[NodeName], limit: int) -> Shortlist:

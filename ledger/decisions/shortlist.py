@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 from ledger.units import NodeName
 
+Capacity = Callable[[NodeName], int]
+"""How many a node could hold now."""
+
 
 class _Entry(NamedTuple):
     """A node as it was when it was queued."""
@@ -30,14 +33,14 @@ class _Entry(NamedTuple):
 class Shortlist:
     """Some nodes in the order in which AUTO looks at them."""
 
-    __slots__ = ("_apart", "_capacity", "_first", "_limit", "_order", "_queue", "changed")
+    __slots__ = ("_apart", "_first", "_limit", "_order", "_queue", "changed")
 
     def __init__(
         self,
         order: Sequence[NodeName],
         apart: Iterable[NodeName],
         counts: Mapping[NodeName, int],
-        capacity: Callable[[NodeName], int],
+        capacity: Capacity,
         *,
         limit: int,
     ) -> None:
@@ -49,20 +52,25 @@ class Shortlist:
         self._order = order
         self._first = 0
         self._apart = set(apart)
-        self._capacity = capacity
         self._limit = limit
         self.changed: set[NodeName] = set()
         self._queue = [
             entry
             for name in sorted(self._apart)
-            if (entry := self._entry(name, counts)) is not None
+            if (entry := self._entry(name, counts, capacity)) is not None
         ]
         heapify(self._queue)
 
-    def first(self, wanted: int, counts: Mapping[NodeName, int]) -> list[NodeName]:
-        """The first so many that have room, or all of them if they are fewer."""
+    def first(
+        self, wanted: int, counts: Mapping[NodeName, int], capacity: Capacity
+    ) -> list[NodeName]:
+        """The first so many that have room, or all of them if they are fewer.
+
+        How much a node could hold is asked anew and not kept: whoever knows it mostly keeps this, and
+        two that hold each other are only found by a search for garbage.
+        """
         for name in sorted(self.changed):
-            entry = self._entry(name, counts)
+            entry = self._entry(name, counts, capacity)
             if entry is not None:
                 heappush(self._queue, entry)
         self._apart |= self.changed
@@ -70,7 +78,7 @@ class Shortlist:
         found: list[NodeName] = []
         queued: list[_Entry] = []
         names: set[NodeName] = set()
-        untouched = self._untouched()
+        untouched = self._untouched(capacity)
         following = next(untouched, None)
         while len(found) < wanted and (following is not None or self._queue):
             if following is not None and (not self._queue or following < self._queue[0]):
@@ -78,7 +86,7 @@ class Shortlist:
                 following = next(untouched, None)
                 continue
             entry = heappop(self._queue)
-            if entry.name not in names and entry == self._entry(entry.name, counts):
+            if entry.name not in names and entry == self._entry(entry.name, counts, capacity):
                 found.append(entry.name)
                 queued.append(entry)
                 names.add(entry.name)
@@ -86,7 +94,7 @@ class Shortlist:
             heappush(self._queue, entry)
         return found
 
-    def _untouched(self) -> Iterator[_Entry]:
+    def _untouched(self, capacity: Capacity) -> Iterator[_Entry]:
         """Those that hold none and have not changed, in their order."""
         order, apart = self._order, self._apart
         while self._first < len(order) and order[self._first] in apart:
@@ -94,11 +102,13 @@ class Shortlist:
         for place in range(self._first, len(order)):
             name = order[place]
             if name not in apart:
-                yield _Entry(0, -self._capacity(name), name)
+                yield _Entry(0, -capacity(name), name)
 
-    def _entry(self, name: NodeName, counts: Mapping[NodeName, int]) -> _Entry | None:
+    def _entry(
+        self, name: NodeName, counts: Mapping[NodeName, int], capacity: Capacity
+    ) -> _Entry | None:
         """A node as it is; None if it has no room."""
-        count, capacity = counts.get(name, 0), self._capacity(name)
-        if capacity <= 0 or 0 < self._limit <= count:
+        count, room = counts.get(name, 0), capacity(name)
+        if room <= 0 or 0 < self._limit <= count:
             return None
-        return _Entry(count, -(count + capacity), name)
+        return _Entry(count, -(count + room), name)

@@ -17,9 +17,10 @@ nodes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, ma
 )
 
 
-def shortlist(every: list[Node], limit: int) -> Shortlist:
-    capacity = {node.name: node.capacity for node in every}
-    return Shortlist(*in_order(every), counts(every), capacity.__getitem__, limit=limit)
+def first(every: list[Node], limit: int, wanted: int) -> list[NodeName]:
+    capacity = {node.name: node.capacity for node in every}.__getitem__
+    held = counts(every)
+    return Shortlist(*in_order(every), held, capacity, limit=limit).first(wanted, held, capacity)
 
 
 def in_order(every: list[Node]) -> tuple[list[NodeName], list[NodeName]]:
@@ -34,8 +35,8 @@ def counts(every: list[Node]) -> dict[NodeName, int]:
 
 @given(nodes, st.integers(1, 12), st.integers(0, 5))
 def test_the_others_could_get_nothing(every: list[Node], need: int, limit: int) -> None:
-    first = shortlist(every, limit).first(need + 1, counts(every))
-    few = [node for node in every if node.name in first]
+    names = first(every, limit, need + 1)
+    few = [node for node in every if node.name in names]
 
     of_all = place(Request("AUTO", need, every, limit))
 
@@ -53,7 +54,7 @@ def test_what_changed_is_looked_at_again(
     capacity = {node.name: node.capacity for node in before}
     held = counts(before)
     used = Shortlist(*in_order(before), held, capacity.__getitem__, limit=limit)
-    used.first(wanted, held)
+    used.first(wanted, held, capacity.__getitem__)
 
     for node in after:
         if node.name in capacity:
@@ -61,4 +62,5 @@ def test_what_changed_is_looked_at_again(
             used.changed.add(node.name)
 
     expected = [now[name] for name in capacity]
-    assert used.first(wanted, held) == shortlist(expected, limit).first(wanted, counts(expected))
+    found = used.first(wanted, held, capacity.__getitem__)
+    assert found == first(expected, limit, wanted)

@@ -7,7 +7,8 @@ decisions with it. The time of a transaction runs from its commit; asking costs 
 milliseconds, which are counted.
 
 The fleet is on the wall clock, so that rounds close as they do in life. What happened is told
-beside what was asked for: an event counts as one that decides if a decision stands at its position.
+beside what was asked for: an event counts as one that decides if a decision stands at its position,
+and as a round if one closed there that moved a task.
 """
 
 import asyncio
@@ -42,11 +43,15 @@ _HAPPENED: Final = """
 SELECT count(*) FILTER (WHERE decided) AS decide,
        count(*) FILTER (WHERE NOT decided AND report) AS report,
        count(*) FILTER (WHERE NOT decided AND NOT report) AS upsert,
-       count(*) FILTER (WHERE type = 'ledger.time.time.passed.v1') AS ticks
+       count(*) FILTER (WHERE type = 'ledger.time.time.passed.v1') AS ticks,
+       count(*) FILTER (WHERE round) AS rounds
   FROM (SELECT e.type,
                split_part(e.type, '.', 3) IN ('pod', 'replicaset', 'inventory') AS report,
                EXISTS (SELECT FROM ledger.decisions d
-                        WHERE d.fleet = e.fleet AND d.position = e.position) AS decided
+                        WHERE d.fleet = e.fleet AND d.position = e.position) AS decided,
+               EXISTS (SELECT FROM ledger.decisions d
+                        WHERE d.fleet = e.fleet AND d.position = e.position
+                          AND d.kind IN ('allocation', 'eviction')) AS round
           FROM ledger.events e WHERE e.fleet = $1 AND e.position >= $2) happened
 """
 
@@ -88,6 +93,7 @@ async def latency(postgres: Postgres, sizes: Sizes, *, rate: int, seconds: float
             "decide": MIX.decisions // 10,
         },
         "happened_percent": {name: digits(100 * of / total) for name, of in told.items()},
+        "rounds": happened["rounds"],
         "ticks": happened["ticks"],
     }
     return Finding(

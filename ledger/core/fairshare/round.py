@@ -184,7 +184,10 @@ class Round:
 def allocate(question: RoundQuestion) -> Round:
     """Play one round."""
     _require_valid(question)
-    return _Play(question).play()
+    play = _Play(question)
+    played = play.play()
+    play.over()
+    return played
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +350,16 @@ class _Play:
             },
             losers=tuple(self._losers(full=full)),
         )
+
+    def over(self) -> None:
+        """Nobody is in line any more.
+
+        A job in line and its namespace name each other; that alone would keep all of a round in
+        memory until a search for garbage finds it.
+        """
+        for queue in self._queues.values():
+            for share in queue.shares.values():
+                share.lines.clear()
 
     def _deserved_by(self, name: QueueName) -> dict[Resource, Fraction]:
         given = self._question.deserved.get(name)
