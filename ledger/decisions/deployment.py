@@ -33,6 +33,7 @@ codes of an invalid request  it means nothing; waits for another wish
 Who requests little, or nothing, has room for any number; as every instance is kept by itself, no
 subject gets more than ``MOST_INSTANCES``.
 
+What there is too little of is told amount by amount (``ledger.decisions.shortages``).
 A refusal that only repeats the open one is not recorded. One of ``fresh`` waits for nothing.
 """
 
@@ -50,6 +51,7 @@ from ledger.decisions.capacity_class import target_of
 from ledger.decisions.nodes import Nodes
 from ledger.decisions.room import wanted
 from ledger.decisions.scale_down import reduced
+from ledger.decisions.shortages import Short, Sought, short
 from ledger.errors import InvalidRequest
 from ledger.facts import deployment as record
 from ledger.facts.canonical import Plain, digest
@@ -61,7 +63,7 @@ from ledger.reducers import deployments
 from ledger.reducers.book import Held
 from ledger.reducers.instances import Deployed, node_of, workload_of
 from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING, WAITS_FOR_WISH
-from ledger.reducers.world import Causes, Question, World
+from ledger.reducers.world import Causes, OpenRefusal, Question, World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
 
 SYSTEM: Final = "placement"
@@ -130,6 +132,9 @@ class Refused(NamedTuple):
     wanted: int
     found: int
     losers: Losers
+    sought: Sought | None = None
+    """What for, where there is too little room."""
+    short: Short = ()
 
 
 class Served(NamedTuple):
@@ -473,6 +478,9 @@ class _Turn:
         self.whys |= dict.fromkeys(placed, why)
         if len(placed) < len(numbers):
             refused = next(iter(full.values()))
+            if refused.sought is not None:
+                rest = refused.sought._replace(wanted=len(numbers) - len(placed))
+                refused = self._measured(refused._replace(sought=rest))
             self.refused.append(refused._replace(wanted=len(numbers), found=len(placed)))
         return bool(placed)
 
@@ -507,11 +515,33 @@ class _Turn:
             if not isinstance(found, Refused):
                 break
         if isinstance(found, Refused):
-            self.refused.append(found)
+            self.refused.append(self._measured(found))
             return False
         if found is not None:
             self._took(part, group, found)
         return True
+
+    def _measured(self, refused: Refused) -> Refused:
+        """With what is short by how much, unless the refusal only repeats the open one."""
+        first = self.refused[0] if self.refused else refused
+        if refused.sought is None or (refused.part != "fresh" and self._repeats(first)):
+            return refused
+        assert self.nodes is not None
+        return refused._replace(short=short(self.nodes, self.counts, refused.sought))
+
+    def _repeats(self, refused: Refused | Refusal) -> bool:
+        """Whether the open refusal says the same."""
+        open_ = self._open()
+        return open_ is not None and (open_.refusal.reason, open_.refusal.waits_for) == (
+            refused.reason,
+            refused.waits_for,
+        )
+
+    def _open(self) -> OpenRefusal | None:
+        """The refusal that stands, of the life that is asked about."""
+        if self.was.over:
+            return None
+        return self.world.refusals.get(Question("deployment", self.subject))
 
     def _ask(
         self, part: Part, group: Group, strategy: Strategy, among: str
@@ -558,8 +588,9 @@ class _Turn:
             if placed.code == "already_filled":
                 self.asked.append(Asked(part, strategy, count, limit, among, placed.code))
                 return None
-            short = refused(placed.code, WAITS_FOR_NODES, placed.found)
-            return short._replace(wanted=placed.wanted)
+            without = refused(placed.code, WAITS_FOR_NODES, placed.found)
+            sought = Sought(strategy, count, limit, among)
+            return without._replace(wanted=placed.wanted, sought=sought)
         more = sum(placed.deploy.values())
         if more > most:
             return refused("too_many_instances", WAITS_FOR_WISH, most)._replace(wanted=more)
@@ -653,8 +684,7 @@ class _Turn:
 
     def answers(self) -> tuple[Answered, ...]:
         """The decision, if there is one, and the refusals."""
-        question = Question("deployment", self.subject)
-        open_ = None if self.was.over else self.world.refusals.get(question)
+        open_ = self._open()
         after = tuple(self.instances[number] for number in sorted(self.instances))
         waiting = tuple(Waiting(*one) for one in sorted(self.waiting.items()))
         changed = (
@@ -681,11 +711,7 @@ class _Turn:
             made.append(self._answered(REFUSED, refusal, 0))
         if self.refused:
             refusal = self._refusal(self.refused, self.refused[0].waits_for)
-            same = open_ is not None and (open_.refusal.reason, open_.refusal.waits_for) == (
-                refusal.reason,
-                refusal.waits_for,
-            )
-            if open_ is None or (not same and (touched or changed)):
+            if open_ is None or (not self._repeats(refusal) and (touched or changed)):
                 made.append(self._answered(REFUSED, refusal, 0))
         return tuple(made)
 
@@ -787,7 +813,8 @@ class _Turn:
         """All parts that were refused, under the reason of the first."""
         detail: dict[str, int] = {}
         for one in refused:
-            for what, amount in (("found", one.found), ("wanted", one.wanted)):
+            short_of = ((f"short_{what}", amount) for what, amount in one.short)
+            for what, amount in (("found", one.found), ("wanted", one.wanted), *short_of):
                 name = f"{one.part}_{what}"
                 detail[name] = detail.get(name, 0) + amount
         return Refusal(

@@ -139,6 +139,10 @@ class Nodes:
         """What a node has free by now."""
         return book.free(self.facts[name], self._held(name))
 
+    def shared(self, name: NodeName) -> Shared:
+        """The same of what its instances share."""
+        return book.shared(self.facts[name], self._held(name))
+
     def capacity(self, name: NodeName) -> int:
         """How many more it holds, whether or not it takes new ones."""
         if self.one is None:
@@ -152,7 +156,7 @@ class Nodes:
         """Nodes that have the same of what matters are measured once."""
         found: int | None
         if not one.bound:
-            shared = book.shared(self.facts[name], self._held(name))
+            shared = self.shared(name)
             found = self._shared.get(shared)
             if found is None:
                 found = self._shared[shared] = room.shared_capacity(shared, one)

@@ -156,10 +156,21 @@ def capacity(node: Offer, one: Wanted) -> int:
     most = shared_capacity(shared_of(node), one)
     if one.cpu_bind:
         most = min(most, _bound(node, one), instances_within(max(0, node.cpu), one.cpu_milli))
-    if one.volumes:
-        held = volume_capacity(devices(node), one.volumes, max_deploy=one.max_deploy)
-        most = min(most, held.capacity)
-    return most
+    return min(most, by_volumes(node, one)) if one.volumes else most
+
+
+def by_cpu(node: Offer, one: Wanted) -> int:
+    """How many find cores of their own, whatever memory there is."""
+    if not whole(node, one):
+        return 0
+    cores = (node.cores, node.whole, node.share_base, node.numa, node.numa_memory)
+    most = _by_cores(*cores, INFINITE, one.cpu_milli, one.memory, one.max_share)
+    return min(most, instances_within(max(0, node.cpu), one.cpu_milli))
+
+
+def by_volumes(node: Offer, one: Wanted) -> int:
+    """How many find devices for their volumes."""
+    return volume_capacity(devices(node), one.volumes, max_deploy=one.max_deploy).capacity
 
 
 def shared_capacity(node: Shared, one: Wanted) -> int:
@@ -200,7 +211,7 @@ def _left(left: Left, claim: Claim, one: Wanted) -> Iterator[int]:
     yield instances_within(left.memory - claim.memory, one.memory)
     on_devices, in_storage = _volumes_claimed(claim)
     yield instances_within(left.storage - claim.storage - in_storage, one.storage)
-    yield instances_within(left.devices - on_devices, _on_devices(one.volumes))
+    yield instances_within(left.devices - on_devices, bytes_on_devices(one.volumes))
     if left.pods is not None:
         yield max(0, left.pods - claim.pods)
 
@@ -289,11 +300,11 @@ def _volumes_claimed(claim: Claim) -> tuple[int, int]:
         except InvalidRequest:
             # Whoever divides without a look at room may carry volumes that mean nothing.
             continue
-        on_devices += replicas * _on_devices(volumes)
+        on_devices += replicas * bytes_on_devices(volumes)
         in_storage += replicas * sum(volume.size for volume in volumes)
     return on_devices, in_storage
 
 
-def _on_devices(volumes: tuple[VolumeRequest, ...]) -> int:
+def bytes_on_devices(volumes: tuple[VolumeRequest, ...]) -> int:
     """The bytes that are placed on devices: a mount brings its own."""
     return sum(volume.size for volume in volumes if volume.kind != "mount")

@@ -130,7 +130,7 @@ async def test_what_is_deployed_lost_and_refused_stands_in_the_views(database_ur
             (
                 4,
                 "insufficient_resource",
-                '{"growth_found": 4, "growth_wanted": 5}',
+                '{"growth_found": 4, "growth_wanted": 5, "growth_short_memory": 1}',
                 False,
                 5,
                 10,

@@ -176,6 +176,9 @@ def short_by(refusal: Refusal) -> tuple[tuple[str, int], ...]:
     told = dict(refusal.detail)
     found = []
     for name in sorted(told):
+        part, is_amount, amount = name.partition("short_")
+        if is_amount:
+            found.append((f"{part}{amount}".replace("_", " "), told[name]))
         what = name.removesuffix("wanted").rstrip("_")
         if not name.endswith("wanted"):
             continue
