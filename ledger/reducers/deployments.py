@@ -143,7 +143,10 @@ def shared(
 
 
 def life_over(world: World, workload: Subject) -> World:
-    """A workload is gone, or another takes its name: what it holds is to be given up."""
+    """A workload is gone, or another takes its name: what it holds is to be given up.
+
+    What it was to be asked once ``hold`` is lifted, the other one is not.
+    """
     deployments = world.deployments
     known = deployments.clusters.get(workload)
     if workload in deployments.annotations:
@@ -155,6 +158,9 @@ def life_over(world: World, workload: Subject) -> World:
         return world
     for cluster in sorted(known):
         subject = subject_of(workload, cluster)
+        for question in (Question("deployment", subject), Question("capacity_class", subject)):
+            if question in world.waiting:
+                world = replace(world, waiting=world.waiting.delete(question))
         targets = world.deployments.targets
         if subject in targets:
             world = _with(world, replace(world.deployments, targets=targets.delete(subject)))

@@ -147,7 +147,11 @@ def test_what_is_given_up_and_what_is_refused_are_a_decision_and_a_refusal() -> 
 
     assert deployment_of(decided).given_up == ((3, "n1"),)
     assert not deployment_of(decided).complete
-    assert refusal_of(refused).detail == (("edit_found", 0), ("edit_wanted", 3))
+    assert refusal_of(refused).detail == (
+        ("edit_found", 0),
+        ("edit_short_memory", 9),
+        ("edit_wanted", 3),
+    )
     assert refused.previous == decided.number
 
 
@@ -186,7 +190,11 @@ def test_a_reclaimed_node_keeps_what_finds_no_place_until_it_is_gone() -> None:
 
     refused = only(log.add(node_reclaimed("m1", "n0")))
 
-    assert refusal_of(refused).detail == (("reclaiming_found", 0), ("reclaiming_wanted", 2))
+    assert refusal_of(refused).detail == (
+        ("reclaiming_found", 0),
+        ("reclaiming_short_memory", 2),
+        ("reclaiming_wanted", 2),
+    )
     assert on_nodes(log.world, WEB) == {"n0": [0, 1], "n1": [2, 3]}
     assert log.add(node_gone("m1", "n0")).decisions == (), "it was said that there is no room"
     assert on_nodes(log.world, WEB) == {"n1": [2, 3]}
@@ -282,6 +290,15 @@ def test_an_order_that_comes_again_ends_where_no_more_can_be_kept() -> None:
     refused = refusal_of(only(log.add(last)))
     assert dict(refused.detail) == {"growth_found": 0, "growth_wanted": 1}
     assert len(log.world.deployments.of[Subject(WEB)].instances) == MOST_INSTANCES
+
+
+def test_what_another_life_was_to_be_asked_is_not_asked_of_the_next() -> None:
+    log = placed()
+    log.add_all(policy({"hold": True}), reschedule("shop/web"))
+    log.add(workload_up("shop/web", 2, cluster="m1", deploy=deployed(), request=ONE, uid="another"))
+    made = only(log.add(policy({"hold": False})))
+    assert deployment_of(made).because == ("gone", "share")
+    assert made.branch == "given_up"
 
 
 def test_who_sits_on_a_node_is_known() -> None:
