@@ -358,6 +358,19 @@ CREATE TABLE ledger.deployments (
 
 ALTER TABLE ledger.deployments OWNER TO ledger_owner;
 
+CREATE TABLE ledger.disk_books (
+    fleet integer NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    disk text NOT NULL,
+    maximum bigint NOT NULL,
+    available bigint NOT NULL,
+    reserved bigint NOT NULL,
+    scheduled numeric NOT NULL
+);
+
+ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
+
 CREATE TABLE ledger.disk_placements (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -666,6 +679,19 @@ CREATE TABLE ledger.incarnations (
 
 ALTER TABLE ledger.incarnations OWNER TO ledger_owner;
 
+CREATE TABLE ledger.job_books (
+    fleet integer NOT NULL,
+    namespace text NOT NULL,
+    job text NOT NULL,
+    queue text NOT NULL,
+    tasks bigint NOT NULL,
+    cpu numeric NOT NULL,
+    memory numeric NOT NULL,
+    storage numeric NOT NULL
+);
+
+ALTER TABLE ledger.job_books OWNER TO ledger_owner;
+
 CREATE TABLE ledger.leases (
     fleet integer NOT NULL,
     duty text NOT NULL,
@@ -685,7 +711,8 @@ CREATE TABLE ledger.node_books (
     declared jsonb,
     placed jsonb NOT NULL,
     seen jsonb NOT NULL,
-    tasks jsonb DEFAULT '{}'::jsonb NOT NULL
+    tasks jsonb DEFAULT '{}'::jsonb NOT NULL,
+    over_committed boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
@@ -821,6 +848,18 @@ CREATE TABLE ledger.quarantine_outcomes (
 
 ALTER TABLE ledger.quarantine_outcomes OWNER TO ledger_owner;
 
+CREATE TABLE ledger.queue_books (
+    fleet integer NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    tasks bigint NOT NULL,
+    cpu numeric NOT NULL,
+    memory numeric NOT NULL,
+    storage numeric NOT NULL
+);
+
+ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
+
 CREATE TABLE ledger.receipts (
     topic text NOT NULL,
     partition integer NOT NULL,
@@ -844,6 +883,18 @@ CREATE TABLE ledger.receipts (
 );
 
 ALTER TABLE ledger.receipts OWNER TO ledger_owner;
+
+CREATE TABLE ledger.running_tasks (
+    fleet integer NOT NULL,
+    namespace text NOT NULL,
+    job text NOT NULL,
+    task bigint NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    number bigint NOT NULL
+);
+
+ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
 CREATE TABLE ledger.schema_version (
     version_num character varying(32) NOT NULL
@@ -1195,6 +1246,36 @@ CREATE VIEW ledger_api.conservation AS
            FROM (instances i
              LEFT JOIN LATERAL jsonb_array_elements((i.result -> 'bindings'::text)) bound("row") ON ((((bound."row" ->> 0))::bigint = i.instance)))
           WHERE (i.place <= i.count)
+        ), requests AS (
+         SELECT d.fleet,
+            d.number,
+            (d.result -> 'request'::text) AS request
+           FROM (( SELECT DISTINCT running_tasks.fleet,
+                    running_tasks.number
+                   FROM ledger.running_tasks) t
+             JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
+        ), tasks AS (
+         SELECT t.fleet,
+            t.namespace,
+            t.job,
+            t.cluster,
+            t.node,
+            count(*) AS tasks,
+            sum(((r.request ->> 'cpu'::text))::numeric) AS cpu,
+            sum(((r.request ->> 'memory'::text))::numeric) AS memory,
+            sum(((r.request ->> 'storage'::text))::numeric) AS storage
+           FROM (ledger.running_tasks t
+             JOIN requests r ON (((r.fleet = t.fleet) AND (r.number = t.number))))
+          GROUP BY t.fleet, t.namespace, t.job, t.cluster, t.node
+        ), task_amounts AS (
+         SELECT t.fleet,
+            t.cluster,
+            t.node,
+            a.amount,
+            sum(a.held) AS held
+           FROM (tasks t
+             CROSS JOIN LATERAL ( VALUES ('pods'::text,t.tasks), ('cpu'::text,t.cpu), ('memory'::text,t.memory), ('storage'::text,t.storage)) a(amount, held))
+          GROUP BY t.fleet, t.cluster, t.node, a.amount
         ), amounts AS (
          SELECT placed.fleet,
             placed.cluster,
@@ -1231,91 +1312,268 @@ CREATE VIEW ledger_api.conservation AS
             ((volume."row" ->> 2))::numeric AS "numeric"
            FROM (in_force i
              CROSS JOIN LATERAL jsonb_array_elements((i.bound -> 3)) volume("row"))
-        ), recorded AS (
-         SELECT amounts.fleet,
-            amounts.cluster,
-            amounts.node,
-            amounts.amount,
-            sum(amounts.held) AS held
-           FROM amounts
-          GROUP BY amounts.fleet, amounts.cluster, amounts.node, amounts.amount
-        ), kept AS (
-         SELECT b.fleet,
-            b.cluster,
-            b.node,
-            a.key AS amount,
-            ((a.value)::numeric - COALESCE(((b.tasks ->> a.key))::numeric, (0)::numeric)) AS held
-           FROM (ledger.node_books b
-             CROSS JOIN LATERAL jsonb_each_text(b.placed) a(key, value))
-        ), tasks AS (
-         SELECT p.fleet,
-            p.cluster,
-            p.node,
-            sum(p.count) AS held
-           FROM ledger.placements p
-          WHERE (p.kind = 'allocation'::text)
-          GROUP BY p.fleet, p.cluster, p.node
-        ), tasks_kept AS (
-         SELECT b.fleet,
-            b.cluster,
-            b.node,
-            ((b.tasks ->> 'pods'::text))::numeric AS held
-           FROM ledger.node_books b
-          WHERE (b.tasks ? 'pods'::text)
-        ), differences AS (
+        UNION ALL
+         SELECT task_amounts.fleet,
+            task_amounts.cluster,
+            task_amounts.node,
+            task_amounts.amount,
+            task_amounts.held
+           FROM task_amounts
+        ), on_nodes AS (
          SELECT fleet,
             cluster,
             node,
             amount,
             COALESCE(r.held, (0)::numeric) AS recorded,
             COALESCE(k.held, (0)::numeric) AS kept
-           FROM (recorded r
-             FULL JOIN kept k USING (fleet, cluster, node, amount))
-          WHERE (COALESCE(r.held, (0)::numeric) <> COALESCE(k.held, (0)::numeric))
-        UNION ALL
+           FROM (( SELECT amounts.fleet,
+                    amounts.cluster,
+                    amounts.node,
+                    amounts.amount,
+                    sum(amounts.held) AS held
+                   FROM amounts
+                  GROUP BY amounts.fleet, amounts.cluster, amounts.node, amounts.amount) r
+             FULL JOIN ( SELECT b.fleet,
+                    b.cluster,
+                    b.node,
+                    a.key AS amount,
+                    (a.value)::numeric AS held
+                   FROM (ledger.node_books b
+                     CROSS JOIN LATERAL jsonb_each_text(b.placed) a(key, value))) k USING (fleet, cluster, node, amount))
+        ), of_tasks AS (
          SELECT fleet,
             cluster,
             node,
-            'tasks'::text,
-            COALESCE(t.held, (0)::numeric) AS "coalesce",
-            COALESCE(k.held, (0)::numeric) AS "coalesce"
-           FROM (tasks t
-             FULL JOIN tasks_kept k USING (fleet, cluster, node))
-          WHERE (COALESCE(t.held, (0)::numeric) <> COALESCE(k.held, (0)::numeric))
-        UNION ALL
+            amount,
+            COALESCE(r.held, (0)::numeric) AS recorded,
+            COALESCE(k.held, (0)::numeric) AS kept
+           FROM (task_amounts r
+             FULL JOIN ( SELECT b.fleet,
+                    b.cluster,
+                    b.node,
+                    a.key AS amount,
+                    (a.value)::numeric AS held
+                   FROM (ledger.node_books b
+                     CROSS JOIN LATERAL jsonb_each_text(b.tasks) a(key, value))) k USING (fleet, cluster, node, amount))
+        ), task_places AS (
          SELECT fleet,
             cluster,
-            NULL::text,
-            ('replicas of '::text || subject),
-            COALESCE(d.replicas, (0)::bigint) AS "coalesce",
-            COALESCE(p.count, (0)::bigint) AS "coalesce"
-           FROM (( SELECT p_1.fleet,
-                    p_1.subject,
-                    p_1.cluster,
-                    p_1.number,
-                    p_1.count
-                   FROM ledger.placements p_1
-                  WHERE (p_1.kind = 'division'::text)) p
-             FULL JOIN ( SELECT v.fleet,
+            node,
+            subject,
+            COALESCE(r.tasks, (0)::bigint) AS recorded,
+            COALESCE(k.count, (0)::bigint) AS kept
+           FROM (( SELECT tasks.fleet,
+                    tasks.cluster,
+                    tasks.node,
+                    ((tasks.namespace || '/'::text) || tasks.job) AS subject,
+                    tasks.tasks
+                   FROM tasks) r
+             FULL JOIN ( SELECT placements.fleet,
+                    placements.cluster,
+                    placements.node,
+                    placements.subject,
+                    placements.count
+                   FROM ledger.placements
+                  WHERE (placements.kind = 'allocation'::text)) k USING (fleet, cluster, node, subject))
+        ), of_jobs AS (
+         SELECT fleet,
+            ((namespace || '/'::text) || job) AS subject,
+            a.amount,
+            COALESCE(a.recorded, (0)::numeric) AS recorded,
+            COALESCE(a.kept, (0)::numeric) AS kept
+           FROM ((( SELECT tasks.fleet,
+                    tasks.namespace,
+                    tasks.job,
+                    sum(tasks.tasks) AS tasks,
+                    sum(tasks.cpu) AS cpu,
+                    sum(tasks.memory) AS memory,
+                    sum(tasks.storage) AS storage
+                   FROM tasks
+                  GROUP BY tasks.fleet, tasks.namespace, tasks.job) r
+             FULL JOIN ledger.job_books k USING (fleet, namespace, job))
+             CROSS JOIN LATERAL ( VALUES ('tasks'::text,r.tasks,k.tasks), ('cpu'::text,r.cpu,k.cpu), ('memory'::text,r.memory,k.memory), ('storage'::text,r.storage,k.storage)) a(amount, recorded, kept))
+        ), of_queues AS (
+         SELECT fleet,
+            ((queue || '/'::text) || namespace) AS subject,
+            a.amount,
+            COALESCE(a.recorded, (0)::numeric) AS recorded,
+            COALESCE(a.kept, (0)::numeric) AS kept
+           FROM ((( SELECT t.fleet,
+                    b.queue,
+                    t.namespace,
+                    sum(t.tasks) AS tasks,
+                    sum(t.cpu) AS cpu,
+                    sum(t.memory) AS memory,
+                    sum(t.storage) AS storage
+                   FROM (tasks t
+                     JOIN ledger.job_books b USING (fleet, namespace, job))
+                  GROUP BY t.fleet, b.queue, t.namespace) r
+             FULL JOIN ledger.queue_books k USING (fleet, queue, namespace))
+             CROSS JOIN LATERAL ( VALUES ('tasks'::text,r.tasks,k.tasks), ('cpu'::text,r.cpu,k.cpu), ('memory'::text,r.memory,k.memory), ('storage'::text,r.storage,k.storage)) a(amount, recorded, kept))
+        ), on_disks AS (
+         SELECT fleet,
+            cluster,
+            node,
+            disk,
+            COALESCE(r.held, (0)::numeric) AS recorded,
+            COALESCE(k.scheduled, (0)::numeric) AS kept
+           FROM (( SELECT p.fleet,
+                    p.cluster,
+                    p.node,
+                    p.disk,
+                    sum(((p.count)::numeric * ((d.result ->> 'size'::text))::numeric)) AS held
+                   FROM (ledger.placements p
+                     JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
+                  WHERE (p.kind = 'disk_placement'::text)
+                  GROUP BY p.fleet, p.cluster, p.node, p.disk) r
+             FULL JOIN ledger.disk_books k USING (fleet, cluster, node, disk))
+        ), of_divisions AS (
+         SELECT fleet,
+            cluster,
+            subject,
+            COALESCE(r.replicas, (0)::bigint) AS recorded,
+            COALESCE(k.count, (0)::bigint) AS kept
+           FROM (( SELECT v.fleet,
                     ((v.namespace || '/'::text) || v.workload) AS subject,
                     v.cluster,
                     v.number,
                     v.replicas
                    FROM ledger.divisions v
-                  WHERE ((v.replicas > 0) AND ((v.fleet, v.number) IN ( SELECT p_1.fleet,
-                            p_1.number
-                           FROM ledger.placements p_1
-                          WHERE (p_1.kind = 'division'::text))))) d USING (fleet, subject, cluster, number))
-          WHERE (COALESCE(d.replicas, (0)::bigint) <> COALESCE(p.count, (0)::bigint))
+                  WHERE ((v.replicas > 0) AND ((v.fleet, v.number) IN ( SELECT p.fleet,
+                            p.number
+                           FROM ledger.placements p
+                          WHERE (p.kind = 'division'::text))))) r
+             FULL JOIN ( SELECT p.fleet,
+                    p.subject,
+                    p.cluster,
+                    p.number,
+                    p.count
+                   FROM ledger.placements p
+                  WHERE (p.kind = 'division'::text)) k USING (fleet, subject, cluster, number))
+        ), short AS (
+         SELECT b.fleet,
+            b.cluster,
+            b.node,
+            a.amount,
+            b.over_committed,
+            ((COALESCE(((b.declared ->> a.amount))::numeric, (
+                CASE
+                    WHEN (a.amount <> 'pods'::text) THEN 0
+                    ELSE NULL::integer
+                END)::numeric) - COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric)) - COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric)) AS free
+           FROM (ledger.node_books b
+             CROSS JOIN LATERAL ( SELECT jsonb_object_keys(b.declared) AS amount
+                UNION
+                 SELECT jsonb_object_keys(b.placed) AS jsonb_object_keys
+                UNION
+                 SELECT jsonb_object_keys(b.seen) AS jsonb_object_keys) a)
+          WHERE (b.declared IS NOT NULL)
+        ), differences AS (
+         SELECT 'node_held'::text AS finding,
+            on_nodes.fleet,
+            on_nodes.cluster,
+            on_nodes.node,
+            NULL::text AS subject,
+            on_nodes.amount,
+            on_nodes.recorded,
+            on_nodes.kept
+           FROM on_nodes
+        UNION ALL
+         SELECT 'tasks_held'::text,
+            of_tasks.fleet,
+            of_tasks.cluster,
+            of_tasks.node,
+            NULL::text,
+            of_tasks.amount,
+            of_tasks.recorded,
+            of_tasks.kept
+           FROM of_tasks
+        UNION ALL
+         SELECT 'tasks_placed'::text,
+            task_places.fleet,
+            task_places.cluster,
+            task_places.node,
+            task_places.subject,
+            'tasks'::text,
+            task_places.recorded,
+            task_places.kept
+           FROM task_places
+        UNION ALL
+         SELECT 'job_used'::text,
+            of_jobs.fleet,
+            NULL::text,
+            NULL::text,
+            of_jobs.subject,
+            of_jobs.amount,
+            of_jobs.recorded,
+            of_jobs.kept
+           FROM of_jobs
+        UNION ALL
+         SELECT 'queue_used'::text,
+            of_queues.fleet,
+            NULL::text,
+            NULL::text,
+            of_queues.subject,
+            of_queues.amount,
+            of_queues.recorded,
+            of_queues.kept
+           FROM of_queues
+        UNION ALL
+         SELECT 'disk_scheduled'::text,
+            on_disks.fleet,
+            on_disks.cluster,
+            on_disks.node,
+            on_disks.disk,
+            'scheduled'::text,
+            on_disks.recorded,
+            on_disks.kept
+           FROM on_disks
+        UNION ALL
+         SELECT 'replicas_divided'::text,
+            of_divisions.fleet,
+            of_divisions.cluster,
+            NULL::text,
+            of_divisions.subject,
+            'replicas'::text,
+            of_divisions.recorded,
+            of_divisions.kept
+           FROM of_divisions
+        UNION ALL
+         SELECT 'free_below_zero'::text,
+            short.fleet,
+            short.cluster,
+            short.node,
+            NULL::text,
+            short.amount,
+            short.free,
+            0
+           FROM short
+          WHERE ((short.free < (0)::numeric) AND (NOT short.over_committed))
+        UNION ALL
+         SELECT 'over_committed'::text,
+            b.fleet,
+            b.cluster,
+            b.node,
+            NULL::text,
+            NULL::text,
+            0,
+            1
+           FROM ledger.node_books b
+          WHERE (b.over_committed AND (NOT (EXISTS ( SELECT
+                   FROM short s
+                  WHERE ((s.fleet = b.fleet) AND (s.cluster = b.cluster) AND (s.node = b.node) AND (s.free < (0)::numeric))))))
         )
  SELECT f.name AS fleet,
     x.cluster,
     x.node,
     x.amount,
     x.recorded,
-    x.kept
+    x.kept,
+    x.finding,
+    x.subject
    FROM (differences x
-     JOIN ledger.fleets f ON ((f.number = x.fleet)));
+     JOIN ledger.fleets f ON ((f.number = x.fleet)))
+  WHERE (x.recorded <> x.kept);
 
 ALTER VIEW ledger_api.conservation OWNER TO ledger_owner;
 
@@ -1323,15 +1581,19 @@ COMMENT ON VIEW ledger_api.conservation IS 'Where the book does not add up, an a
 
 COMMENT ON COLUMN ledger_api.conservation.fleet IS 'Name of the fleet.';
 
-COMMENT ON COLUMN ledger_api.conservation.cluster IS 'Name of the cluster.';
+COMMENT ON COLUMN ledger_api.conservation.cluster IS 'Name of the cluster; null where it is a job or a queue that differs.';
 
-COMMENT ON COLUMN ledger_api.conservation.node IS 'Name of the node; null where it is the replicas of a cluster that differ.';
+COMMENT ON COLUMN ledger_api.conservation.node IS 'Name of the node; null where it is not of one.';
 
-COMMENT ON COLUMN ledger_api.conservation.amount IS 'Which amount, as node_books names it; tasks of jobs, counted; or replicas of NAMESPACE/WORKLOAD.';
+COMMENT ON COLUMN ledger_api.conservation.amount IS 'Which amount, as node_books names it, or tasks, replicas, scheduled bytes; null where it is none.';
 
-COMMENT ON COLUMN ledger_api.conservation.recorded IS 'The sum over what the decisions in force record.';
+COMMENT ON COLUMN ledger_api.conservation.recorded IS 'The sum over what the decisions in force record; what is free where that is below zero.';
 
 COMMENT ON COLUMN ledger_api.conservation.kept IS 'What is kept as held: by the decider''s book, or in placements.';
+
+COMMENT ON COLUMN ledger_api.conservation.finding IS 'What does not add up, by its name in docs/errors.md.';
+
+COMMENT ON COLUMN ledger_api.conservation.subject IS 'The job, the queue/namespace, the workload or the disk; null where it is a node.';
 
 CREATE VIEW ledger_api.decisions AS
  SELECT f.name AS fleet,
@@ -1430,6 +1692,41 @@ COMMENT ON COLUMN ledger_api.deployments.removed IS 'How many left or were lost 
 COMMENT ON COLUMN ledger_api.deployments.strategy IS 'AUTO, FILL, EACH, GLOBAL or DRAINED; empty where the workload is not deployed any more.';
 
 COMMENT ON COLUMN ledger_api.deployments.branch IS 'What was done first: given_up, fresh, edited, replaced, reclaimed or placed; keep where nothing was.';
+
+CREATE VIEW ledger_api.disk_books AS
+ SELECT f.name AS fleet,
+    b.cluster,
+    b.node,
+    b.disk,
+    b.maximum,
+    b.available,
+    b.reserved,
+    b.scheduled,
+    (((b.maximum - b.reserved))::numeric - b.scheduled) AS free
+   FROM (ledger.disk_books b
+     JOIN ledger.fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.disk_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.disk_books IS 'A disk a row: what it has, what is scheduled on it, what is free.';
+
+COMMENT ON COLUMN ledger_api.disk_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.disk_books.cluster IS 'Cluster of the disk; empty where the fleet does not name it.';
+
+COMMENT ON COLUMN ledger_api.disk_books.node IS 'Node of the disk.';
+
+COMMENT ON COLUMN ledger_api.disk_books.disk IS 'The disk.';
+
+COMMENT ON COLUMN ledger_api.disk_books.maximum IS 'Bytes of the disk, as it was told last.';
+
+COMMENT ON COLUMN ledger_api.disk_books.available IS 'Bytes that nothing was written to, as they were told last.';
+
+COMMENT ON COLUMN ledger_api.disk_books.reserved IS 'Bytes that are kept for others.';
+
+COMMENT ON COLUMN ledger_api.disk_books.scheduled IS 'The sizes of the replicas in force on it, added up.';
+
+COMMENT ON COLUMN ledger_api.disk_books.free IS 'maximum less reserved and scheduled; below zero where more is promised than there is, as the policy may allow.';
 
 CREATE VIEW ledger_api.disk_placements AS
  SELECT f.name AS fleet,
@@ -1867,7 +2164,8 @@ CREATE VIEW ledger_api.node_books AS
                 ELSE NULL::integer
             END)::numeric)
             ELSE NULL::numeric
-        END - COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric)) - COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric)) AS free
+        END - COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric)) - COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric)) AS free,
+    b.over_committed
    FROM ((ledger.node_books b
      JOIN ledger.fleets f ON ((f.number = b.fleet)))
      CROSS JOIN LATERAL ( SELECT jsonb_object_keys(b.declared) AS amount
@@ -1895,6 +2193,8 @@ COMMENT ON COLUMN ledger_api.node_books.placed IS 'What decisions in force place
 COMMENT ON COLUMN ledger_api.node_books.seen IS 'What pods that are seen hold there beyond that.';
 
 COMMENT ON COLUMN ledger_api.node_books.free IS 'Declared less placed and seen; below zero where the node is over-committed, and then counted as 0.';
+
+COMMENT ON COLUMN ledger_api.node_books.over_committed IS 'Whether it is known that the node declares less than it holds, of this or another amount.';
 
 CREATE VIEW ledger_api.open_refusals AS
  SELECT f.name AS fleet,
@@ -2165,6 +2465,35 @@ COMMENT ON COLUMN ledger_api.quarantine.outcome IS 'released, discarded, or null
 
 COMMENT ON COLUMN ledger_api.quarantine.released_position IS 'Position of the event it was released as.';
 
+CREATE VIEW ledger_api.queue_books AS
+ SELECT f.name AS fleet,
+    b.queue,
+    b.namespace,
+    b.tasks,
+    b.cpu,
+    b.memory,
+    b.storage
+   FROM (ledger.queue_books b
+     JOIN ledger.fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.queue_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.queue_books IS 'A namespace in a queue a row: what the tasks of its jobs hold there now. One whose tasks hold nothing has no row.';
+
+COMMENT ON COLUMN ledger_api.queue_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.queue_books.queue IS 'The queue that the jobs are in now.';
+
+COMMENT ON COLUMN ledger_api.queue_books.namespace IS 'The namespace.';
+
+COMMENT ON COLUMN ledger_api.queue_books.tasks IS 'How many tasks run.';
+
+COMMENT ON COLUMN ledger_api.queue_books.cpu IS 'Milli-cores that they hold.';
+
+COMMENT ON COLUMN ledger_api.queue_books.memory IS 'Bytes of memory that they hold.';
+
+COMMENT ON COLUMN ledger_api.queue_books.storage IS 'Bytes of storage that they hold.';
+
 CREATE VIEW ledger_api.refusals AS
  SELECT f.name AS fleet,
     d.number,
@@ -2206,6 +2535,52 @@ COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither 
 COMMENT ON COLUMN ledger_api.refusals.resolved_by IS 'The decision that ended it: one that served it, or refused it anew; null where it is open, or ended by an event alone.';
 
 COMMENT ON COLUMN ledger_api.refusals.ended_position IS 'Position of the event with which it ended; null while it is open.';
+
+CREATE VIEW ledger_api.running_tasks AS
+ SELECT f.name AS fleet,
+    b.queue,
+    t.namespace,
+    t.job,
+    t.task,
+    t.cluster,
+    t.node,
+    ((d.result #>> '{request,cpu}'::text[]))::numeric AS cpu,
+    ((d.result #>> '{request,memory}'::text[]))::numeric AS memory,
+    ((d.result #>> '{request,storage}'::text[]))::numeric AS storage,
+    t.number,
+    d."position"
+   FROM (((ledger.running_tasks t
+     JOIN ledger.fleets f ON ((f.number = t.fleet)))
+     JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
+     LEFT JOIN ledger.job_books b ON (((b.fleet = t.fleet) AND (b.namespace = t.namespace) AND (b.job = t.job))));
+
+ALTER VIEW ledger_api.running_tasks OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.running_tasks IS 'A task of a job that runs now a row: where, and what it holds. Those that wait, or are finished, have none.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.queue IS 'The queue that the job is in now.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.namespace IS 'Namespace of the job.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.job IS 'Name of the job.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.task IS 'Index of the task.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.cpu IS 'Milli-cores that it holds, as it was placed with.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.memory IS 'Bytes of memory that it holds.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.storage IS 'Bytes of storage that it holds.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.number IS 'The decision that placed it.';
+
+COMMENT ON COLUMN ledger_api.running_tasks."position" IS 'Position of the event at which that round closed.';
 
 CREATE VIEW ledger_api.snapshots AS
  SELECT f.name AS fleet,
@@ -2308,6 +2683,9 @@ ALTER TABLE ONLY ledger.decisions
 ALTER TABLE ONLY ledger.deployments
     ADD CONSTRAINT deployments_pkey PRIMARY KEY (fleet, number, node);
 
+ALTER TABLE ONLY ledger.disk_books
+    ADD CONSTRAINT disk_books_pkey PRIMARY KEY (fleet, cluster, node, disk);
+
 ALTER TABLE ONLY ledger.disk_placements
     ADD CONSTRAINT disk_placements_pkey PRIMARY KEY (fleet, number, replica);
 
@@ -2380,6 +2758,9 @@ ALTER TABLE ONLY ledger.heads
 ALTER TABLE ONLY ledger.incarnations
     ADD CONSTRAINT incarnations_pkey PRIMARY KEY (fleet, incarnation);
 
+ALTER TABLE ONLY ledger.job_books
+    ADD CONSTRAINT job_books_pkey PRIMARY KEY (fleet, namespace, job);
+
 ALTER TABLE ONLY ledger.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (fleet, duty);
 
@@ -2416,8 +2797,14 @@ ALTER TABLE ONLY ledger.quarantine_outcomes
 ALTER TABLE ONLY ledger.quarantine
     ADD CONSTRAINT quarantine_pkey PRIMARY KEY ("position");
 
+ALTER TABLE ONLY ledger.queue_books
+    ADD CONSTRAINT queue_books_pkey PRIMARY KEY (fleet, queue, namespace);
+
 ALTER TABLE ONLY ledger.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (topic, partition, number);
+
+ALTER TABLE ONLY ledger.running_tasks
+    ADD CONSTRAINT running_tasks_pkey PRIMARY KEY (fleet, namespace, job, task);
 
 ALTER TABLE ONLY ledger.schema_version
     ADD CONSTRAINT schema_version_pkc PRIMARY KEY (version_num);
@@ -2480,6 +2867,8 @@ CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, 
 CREATE INDEX placements_by_cluster ON ledger.placements USING btree (fleet, cluster, node);
 
 CREATE INDEX quarantine_by_address ON ledger.quarantine USING btree (address, "position");
+
+CREATE INDEX running_tasks_by_node ON ledger.running_tasks USING btree (fleet, cluster, node);
 
 CREATE INDEX task_moves_by_job ON ledger.task_moves USING btree (fleet, namespace, job, number);
 
@@ -2815,6 +3204,12 @@ GRANT SELECT,INSERT ON TABLE ledger.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.disk_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.disk_placements TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.disk_placements TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.disk_placements TO ledger_decider;
@@ -2955,6 +3350,12 @@ GRANT SELECT ON TABLE ledger.incarnations TO ledger_decider;
 GRANT SELECT ON TABLE ledger.incarnations TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.incarnations TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.job_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.job_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.leases TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.leases TO ledger_writer;
 GRANT SELECT,INSERT,UPDATE ON TABLE ledger.leases TO ledger_decider;
@@ -3021,11 +3422,23 @@ GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_decider;
 GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.queue_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.receipts TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.receipts TO ledger_writer;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_decider;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.running_tasks TO ledger_decider;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_writer;
@@ -3117,6 +3530,13 @@ GRANT SELECT ON TABLE ledger_api.deployments TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_maintainer;
@@ -3223,12 +3643,26 @@ GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_maintainer;

@@ -33,8 +33,9 @@ def replay(
 ) -> None:
     """Recompute every decision of a fleet from position 0 and compare it with what was recorded.
 
-    The log is verified first. Exit code 0: the same, byte for byte; 1: a decision differs, the
-    first one is named; 2: the log itself is not whole; 3: a version of a rule is not known here.
+    The log is verified first, and the book that comes out is added up again. Exit code 0: the same,
+    byte for byte; 1: a decision differs, or a sum of the book, the first one is named; 2: the log
+    itself is not whole; 3: a version of a rule is not known here.
     """
 
     async def audit(connection: Connection, found: Fleet, told: OnProgress) -> Report:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,13 +15,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
-from ledger.cli.run import run
+from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.log.database import connected, refusals_named
 from ledger.views import reading
+from ledger.views.conservation import Unequal, unequal
 from ledger.views.reading import FleetStanding, HaltedPartition, Waiting
 
 
-def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson = False) -> None:
+def status(
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Add the book up again, too: exit code 76 where a sum differs. Takes the longer the"
+            " more is placed.",
+        ),
+    ] = False,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
     """Show how each fleet stands, and what wants a person.
 
     `head` is the position of its last event, `decided` that of the last decided one, `lag` how many
@@ -30,23 +43,36 @@ def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson 
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
     that starts folds what is behind it. Below: messages in quarantine
     (`ledger quarantine list`), incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
-    partitions that stand still (`ledger partitions list`).
+    partitions that stand still (`ledger partitions list`). With `--check`, whether the sums that are
+    shown of nodes, disks, jobs and queues are those of what the decisions in force record
+    (`ledger sql "SELECT * FROM conservation"`).
     """
 
-    async def main() -> tuple[list[FleetStanding], Waiting]:
+    async def main() -> tuple[list[FleetStanding], Waiting, list[Unequal]]:
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
-                return await reading.fleets(connection), await reading.waiting(connection)
+                return (
+                    await reading.fleets(connection),
+                    await reading.waiting(connection),
+                    await unequal(connection) if check else [],
+                )
 
-    found, waiting = run(main)
+    found, waiting, differ = run(main)
     if as_json:
-        typer.echo(
-            json.dumps(
-                {"fleets": [asdict(row) for row in found], **asdict(waiting)}, default=_plain
-            )
-        )
-        return
+        said = {"fleets": [asdict(row) for row in found], **asdict(waiting)}
+        if check:
+            said["book"] = [row._asdict() for row in differ]
+        typer.echo(json.dumps(said, default=_plain))
+    else:
+        _show(found, waiting)
+        if check:
+            _show_book(differ)
+    if differ:
+        raise typer.Exit(NEEDS_A_PERSON)
+
+
+def _show(found: Sequence[FleetStanding], waiting: Waiting) -> None:
     console = _console()
     console.print(_table(found))
     console.print(
@@ -55,6 +81,19 @@ def status(database_url: DatabaseUrl = None, data: Data = None, as_json: AsJson 
     )
     for partition in waiting.halted_partitions:
         console.print(_halted(partition), soft_wrap=True)
+
+
+def _show_book(differ: Sequence[Unequal]) -> None:
+    console = _console()
+    if not differ:
+        console.print("the book adds up")
+    for row in differ:
+        amount = "" if row.amount is None else f" {row.amount}"
+        console.print(
+            f"[red]{row.finding}[/red] fleet {escape(row.fleet)}, {escape(row.address + amount)}:"
+            f" recorded {row.recorded:,}, kept {row.kept:,}",
+            soft_wrap=True,
+        )
 
 
 def fleets(database_url: DatabaseUrl, data: Data, *, as_json: bool) -> None:

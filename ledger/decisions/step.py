@@ -21,8 +21,7 @@ from ledger.facts.event import Event
 from ledger.reducers import deadlines
 from ledger.reducers.evolve import evolve, lapse
 from ledger.reducers.objects import Effect
-from ledger.reducers.world import Ended, Released, World
-from ledger.units import Subject
+from ledger.reducers.world import Account, Ended, Released, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,8 @@ class Step:
     decision ended, so it can have been made in this very step."""
     released: tuple[Released, ...]
     """Places that they took from decisions that stay in force otherwise, in order."""
-    turned: tuple[Subject, ...]
-    """Nodes of which they, or the decisions, changed the page in the book, in order."""
+    turned: tuple[Account, ...]
+    """Of what they, or the decisions, changed the page in the book, in order."""
 
 
 def advance(world: World, event: Event) -> Step:
@@ -47,7 +46,7 @@ def advance(world: World, event: Event) -> Step:
     made: list[Decision] = []
     ended: list[Ended] = []
     released: list[Released] = []
-    turned: set[Subject] = set()
+    turned: set[Account] = set()
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         decided = decide(lapse(world), event, deadline=deadline)
         world = decided.world

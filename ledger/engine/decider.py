@@ -18,7 +18,7 @@ Its log tells each change of its stand to a fleet at info (``standby``, ``lease_
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -44,13 +44,17 @@ from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
+from ledger.reducers.disk_books import disk_books
+from ledger.reducers.job_books import job_books, queue_books
 from ledger.reducers.node_books import node_books
-from ledger.reducers.world import World, next_deadline
+from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Microseconds, Position, Subject
+from ledger.views.books import put_disks, put_jobs, put_queues
 from ledger.views.node_books import put_pages
-from ledger.views.projection import Ended, Released, project
+from ledger.views.projection import Ended, project
 from ledger.views.proposals import close_proposals
 from ledger.views.refusals import keep_open
+from ledger.views.released import Released
 
 SLICE_SECONDS: Final = 0.001
 """How long a batch is folded between two looks at how the one before it is being written."""
@@ -112,7 +116,7 @@ class _Batch:
     decisions: list[Decision] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
-    turned: set[Subject] = field(default_factory=set)
+    turned: set[Account] = field(default_factory=set)
     effects: dict[Position, Effect] = field(default_factory=dict)
 
     def take(self, stored: StoredEvent) -> None:
@@ -122,7 +126,7 @@ class _Batch:
         self.events += 1
         self.decisions += step.decisions
         self.ended += [(*one, stored.position) for one in step.ended]
-        self.released += [(*one, stored.position) for one in step.released]
+        self.released += [Released(*one, stored.position) for one in step.released]
         self.turned.update(step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
@@ -345,7 +349,7 @@ class Decider:
             await project(connection, fleet, batch.decisions, batch.ended, batch.released)
             await keep_open(connection, fleet, batch.decisions, batch.ended)
             await close_proposals(connection, fleet, batch.decisions, batch.ended)
-            await put_pages(connection, fleet, node_books(batch.world, batch.turned))
+            await self._put_books(connection, batch.world, batch.turned)
 
         assert self._lease is not None
         through = Position(batch.world.position - 1)
@@ -377,6 +381,19 @@ class Decider:
         self.progress.decisions += len(batch.decisions)
         if batch.decisions and self._on_decisions is not None:
             self._on_decisions(tuple(batch.decisions))
+
+    async def _put_books(
+        self, connection: Connection, world: World, turned: Iterable[Account]
+    ) -> None:
+        """Bring what is shown of the book up to date where it is another by now."""
+        fleet = self._fleet.number
+        of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}
+        for account in turned:
+            of[account.kind].append(account.name)
+        await put_pages(connection, fleet, node_books(world, of["node"]))
+        await put_disks(connection, fleet, disk_books(world, of["disk"]))
+        await put_jobs(connection, fleet, job_books(world, of["job"]))
+        await put_queues(connection, fleet, queue_books(world, of["queue"]))
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
         """Append the passing of time where a deadline is due and nothing else reaches it.

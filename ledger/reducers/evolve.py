@@ -73,7 +73,7 @@ from ledger.reducers import (
 )
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
-from ledger.reducers.world import NO_NODES, NOTHING_DUE, Due, World
+from ledger.reducers.world import NOTHING_DUE, NOTHING_TURNED, Due, World
 from ledger.units import Position, Subject
 
 ENGINE_VERSION: Final = 1
@@ -101,7 +101,7 @@ def lapse(world: World) -> World:
         ended=(),
         released=(),
         incidents=incidents.begun(world.incidents),
-        turned=NO_NODES,
+        turned=NOTHING_TURNED,
     )
     world = rooms.recut(world, turned)
     match deadline.kind:
@@ -151,7 +151,7 @@ def _happened(world: World, event: Event) -> World:
         ended=(),
         released=(),
         incidents=incidents.begun(world.incidents),
-        turned=NO_NODES,
+        turned=NOTHING_TURNED,
     )
     world = rooms.recut(world, turned)
     return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))

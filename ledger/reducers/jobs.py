@@ -41,7 +41,15 @@ from ledger.reducers.tasks import (
     used_with,
     where,
 )
-from ledger.reducers.world import Causes, Ended, OpenRefusal, Question, Released, World
+from ledger.reducers.world import (
+    Account,
+    Causes,
+    Ended,
+    OpenRefusal,
+    Question,
+    Released,
+    World,
+)
 from ledger.units import ClusterName, NodeName, Position, Subject
 
 WAITS_FOR_QUEUE: Final = "queue"
@@ -394,19 +402,19 @@ def _released(world: World, subject: Subject, indices: Sequence[int]) -> World:
     if not indices:
         return world
     running = world.jobs.of[subject].running
-    counts: dict[Subject, int] = {}
+    ended: dict[Subject, list[int]] = {}
     for index in indices:
-        node = running[index].node
-        counts[node] = counts.get(node, 0) + 1
+        ended.setdefault(running[index].node, []).append(index)
     gone = [
         Released(
             "allocation",
             subject,
             world.latest[subject],
             *_cluster_and_node(node),
-            counts[node],
+            len(ended[node]),
+            tasks=tuple(sorted(ended[node])),
         )
-        for node in sorted(counts)
+        for node in sorted(ended)
     ]
     world = replace(world, released=(*world.released, *gone))
     return _taken_off(world, subject, indices)
@@ -467,12 +475,14 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
     if tasks.waiting and not (was is not None and was.waiting and tasks.queue == was.queue):
         waiting = waiting.set(tasks.queue, waiting.get(tasks.queue, _NOBODY).set(subject, None))
         contenders += tasks.queue in jobs.queues
-    used = jobs.used
+    used, turned = jobs.used, world.turned
     if was is None or (was.queue, was.held) != (tasks.queue, tasks.held):
         for state, sign in ((was, -1), (tasks, 1)):
             if state is None or state.held == NO_USE:
                 continue
             key = QueueNamespace(state.queue, state.namespace)
+            turned = turned.set(Account("job", subject), None)
+            turned = turned.set(Account("queue", Subject("/".join(key))), None)
             there = used.get(key, NO_USE)
             after = type(there)(
                 *(one + sign * other for one, other in zip(there, state.held, strict=True))
@@ -487,6 +497,7 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
             contenders=contenders,
             used=used,
         ),
+        turned=turned,
     )
 
 

@@ -11,6 +11,7 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.reducers.book import MILLI, NOTHING_HELD, Amounts, Change, Held, changed, cpu_milli
+from ledger.reducers.incidents import Contradiction
 from ledger.reducers.tasks import holding
 from ledger.reducers.world import World
 from ledger.units import Subject
@@ -29,6 +30,8 @@ class NodeBook(NamedTuple):
     """What pods hold there beyond that."""
     tasks: dict[str, int]
     """What of ``placed`` tasks of jobs hold."""
+    over_committed: bool
+    """Whether it is known that the node declares less than it holds."""
 
     @property
     def is_empty(self) -> bool:
@@ -73,6 +76,7 @@ def _page(world: World, node: Subject) -> NodeBook:
         if task.node == node
     ]
     cluster, _, name = node.partition("/")
+    over_committed = Contradiction(node, "over_committed", node)
     return NodeBook(
         cluster,
         name,
@@ -80,6 +84,7 @@ def _page(world: World, node: Subject) -> NodeBook:
         amounts(placed),
         amounts(seen),
         amounts(changed(Map(), tasks).get(node, NOTHING_HELD)),
+        over_committed in world.incidents.told or over_committed in world.incidents.untold,
     )
 
 

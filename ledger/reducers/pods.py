@@ -186,7 +186,7 @@ def lost(world: World) -> World:
             ended = {node: one.places} if _ended_by_themselves(world, one) else {}
             world = tasks_given_up(world, one.subject, ended)
             touched += _crews(world, node, one.subject)
-        else:
+        elif one.kind == "deployment":
             touched += _crews(world, node, workload_of(one.subject))
             world = _missing(world, node, workload_of(one.subject))
     return recounted(world, touched)

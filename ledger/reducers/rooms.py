@@ -33,7 +33,7 @@ from ledger.reducers.objects import Key, Objects, restated
 from ledger.reducers.replacing import replace
 from ledger.reducers.retries import grew, grew_for, less_promised
 from ledger.reducers.trails import begun as trail_begun
-from ledger.reducers.world import NO_ROOM, Claim, Room, Rooms, World
+from ledger.reducers.world import NO_ROOM, Account, Claim, Room, Rooms, World
 from ledger.units import ClusterName, NodeName, Subject
 
 Name = TypeVar("Name")
@@ -310,7 +310,7 @@ def _turned(world: World, subjects: Iterable[Subject]) -> World:
     """The World in which it is known that something was said of these nodes, or done there."""
     turned = world.turned
     for subject in subjects:
-        turned = turned.set(subject, None)
+        turned = turned.set(Account("node", subject), None)
     return replace(world, turned=turned)
 
 

@@ -53,7 +53,15 @@ from ledger.reducers.replicas import (
     with_service,
     without_disk,
 )
-from ledger.reducers.world import Causes, Ended, OpenRefusal, Question, World
+from ledger.reducers.world import (
+    Account,
+    Causes,
+    Ended,
+    OpenRefusal,
+    Question,
+    Released,
+    World,
+)
 from ledger.units import NodeName, Subject
 
 WAITS_FOR_DISKS: Final = "disks"
@@ -117,6 +125,7 @@ def disk_upserted(world: World, subject: Subject, fact: DiskUpserted, *, source:
         return replace(world, last_effect=told.effect)
     world = replace(world, objects=told.objects)
     at = Address(host_name(fact.cluster, fact.node), fact.disk)
+    world = _turned(world, [at])
     if told.replaced is not None:
         world = proposals.targets_gone(_lose(world, [at]), _names([at]))
     service = _service(world, Subject(f"{fact.cluster}/{fact.node}"))
@@ -136,7 +145,7 @@ def disks_gone(world: World, disks: Sequence[Subject]) -> World:
     if not disks:
         return world
     gone = [_address(disk) for disk in disks]
-    world = proposals.targets_gone(_lose(world, gone), _names(gone))
+    world = proposals.targets_gone(_turned(_lose(world, gone), gone), _names(gone))
     left = world.disks
     for at in gone:
         left = without_disk(left, at)
@@ -404,6 +413,21 @@ def _release(
     left = tuple(one for one in copies.replicas if one not in gone)
     names = [replica_name(volume, one.number) for one in gone]
     world = proposals.released(world, volume, names)
+    number = world.latest[volume]
+    hosts = world.disks.hosts
+    released = [
+        Released(
+            "disk_placement",
+            volume,
+            number,
+            hosts[one.at.host].cluster,
+            hosts[one.at.host].node,
+            1,
+            disk=one.at.disk,
+        )
+        for one in gone
+    ]
+    world = replace(world, released=(*world.released, *released))
     return _with(world, volume, copies._replace(replicas=left, lost=copies.lost + lost))
 
 
@@ -429,8 +453,17 @@ def _with(world: World, volume: Subject, after: Copies | None) -> World:
         queue = queue if wait in waits[0] else deadlines.put(queue, wait)
     held = () if before is None else tuple(one.at for one in before.replicas)
     returned = gave_back(world.disks, disks, held)
-    world = replace(world, disks=disks, deadlines=queue)
+    holds = () if after is None else tuple(one.at for one in after.replicas)
+    world = _turned(replace(world, disks=disks, deadlines=queue), (*held, *holds))
     return retries.grew_for(world, _DISKS) if returned else world
+
+
+def _turned(world: World, disks: Iterable[Address]) -> World:
+    """The World in which it is known that the pages of these disks are others."""
+    turned = world.turned
+    for at in disks:
+        turned = turned.set(Account("disk", Subject("/".join(at))), None)
+    return replace(world, turned=turned)
 
 
 def _named(world: World, volume: Subject, name: str) -> tuple[Copies, Replica] | None:

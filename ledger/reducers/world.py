@@ -11,7 +11,7 @@ what the event does not touch.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from immutables import Map
 
@@ -119,8 +119,6 @@ class Room:
     claim: Claim
 
 
-NO_NODES: Final[Map[Subject, None]] = Map()
-
 NO_CLAIM: Final = Claim(0, 0, 0, 0, Map())
 NO_ROOM: Final = Room(0, NO_CLAIM)
 
@@ -192,6 +190,10 @@ class Released(NamedTuple):
     cluster: ClusterName
     node: NodeName
     places: int
+    disk: str = ""
+    """Which of the node's, where a volume's replicas are the places."""
+    tasks: tuple[int, ...] = ()
+    """Which ones, in order, where a job's tasks are."""
 
 
 class Ended(NamedTuple):
@@ -203,6 +205,17 @@ class Ended(NamedTuple):
     kind: Kind
     subject: Subject
     number: DecisionNumber
+
+
+class Account(NamedTuple):
+    """Something of which the book says what it holds."""
+
+    kind: Literal["node", "disk", "job", "queue"]
+    name: Subject
+    """A cluster/node, the same with a disk behind it, a namespace/job, a queue/namespace."""
+
+
+NOTHING_TURNED: Final[Map[Account, None]] = Map()
 
 
 @dataclass(frozen=True)
@@ -247,8 +260,8 @@ class World:
     """What the event or deadline just folded put out of force, in order."""
     released: tuple[Released, ...]
     """What it took away, in order."""
-    turned: Map[Subject, None]
-    """Nodes of which it, or a decision because of it, changed the page in the book."""
+    turned: Map[Account, None]
+    """Of what it, or a decision because of it, changed the page in the book."""
 
     @property
     def fleet(self) -> FleetName:
@@ -292,7 +305,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         last_effect="no_effect",
         ended=(),
         released=(),
-        turned=NO_NODES,
+        turned=NOTHING_TURNED,
     )
 
 

@@ -3,7 +3,9 @@
 The log is verified first (``ledger.replay.verify``); a replay over rows that do not fit their tree
 would prove nothing and is not started. Then every event is folded from position 0 through the one
 pure step that decided live, and each decision it yields must be, byte for byte, the one that was
-recorded. The first difference ends the replay.
+recorded. The first difference ends the replay. In the end the World that came out of it is added up
+again from nothing (``ledger.reducers.conservation``): a sum that is not what it is the sum of is our
+own mistake, and would be made again by every replay.
 
 Events behind the decider's cursor are verified but not compared: they are not decided yet.
 """
@@ -22,6 +24,7 @@ from ledger.log.folding import event
 from ledger.log.garbage import seldom_collected
 from ledger.log.history import decided_pages
 from ledger.log.read import StoredEvent
+from ledger.reducers.conservation import differences
 from ledger.reducers.world import World, begin
 from ledger.replay.report import Divergence, Report, first_difference
 from ledger.replay.verify import OnProgress, Verified, reported, verify
@@ -76,6 +79,19 @@ async def _recompute(
         if on_progress is not None:
             on_progress(page[-1][0].position + 1)
     assert recomputed.decisions == verified.decisions, "equal leaves, one by one, have one root"
+    return _added_up(recomputed.world)
+
+
+def _added_up(world: World) -> Divergence | None:
+    for where, what, kept, counted in differences(world):
+        return Divergence(
+            "book_differs",
+            world.position - 1,
+            subject=where,
+            path=what,
+            recorded=str(kept),
+            recomputed=str(counted),
+        )
     return None
 
 

@@ -25,13 +25,14 @@ Trouble = Literal[
     "decision_missing",
     "decision_unexpected",
     "decision_differs",
+    "book_differs",
     "version_missing",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
-    {"decision_missing", "decision_unexpected", "decision_differs"}
+    {"decision_missing", "decision_unexpected", "decision_differs", "book_differs"}
 )
-"""Troubles of decisions that do not follow; every other one says that the log itself is not whole."""
+"""Troubles of what does not follow; every other one says that the log itself is not whole."""
 
 
 @dataclass(frozen=True, slots=True)

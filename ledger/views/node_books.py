@@ -40,6 +40,10 @@ class Page(Protocol):
         """What of that tasks of jobs hold."""
 
     @property
+    def over_committed(self) -> bool:
+        """Whether it is known that it declares less than it holds."""
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to be shown."""
 
@@ -59,7 +63,16 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
     await connection.copy_records_to_table(
         "node_books",
         schema_name="ledger",
-        columns=("fleet", "cluster", "node", "declared", "placed", "seen", "tasks"),
+        columns=(
+            "fleet",
+            "cluster",
+            "node",
+            "declared",
+            "placed",
+            "seen",
+            "tasks",
+            "over_committed",
+        ),
         records=[
             (
                 fleet,
@@ -69,6 +82,7 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
                 _json(page.placed),
                 _json(page.seen),
                 _json(page.tasks),
+                page.over_committed,
             )
             for page in pages
             if not page.is_empty

@@ -1,7 +1,7 @@
 """What people read of decisions, brought up to date in the transaction that records them.
 
-Two projections: the rows of each decision, written once, and what is in force now, a place a row.
-Both are derived: they could be emptied and made again from the recorded decisions and the events.
+Two projections: the rows of each decision, written once, and what is in force now, a place a row and
+a task a row. Both are derived: they could be emptied and made again from the recorded decisions and the events.
 """
 
 from collections import Counter
@@ -19,6 +19,8 @@ from ledger.facts.eviction import Eviction
 from ledger.views.allocations import write_allocations
 from ledger.views.deployments import write_deployments
 from ledger.views.disk_placements import write_disk_placements
+from ledger.views.released import Released
+from ledger.views.running_tasks import keep_running
 
 
 class Place(NamedTuple):
@@ -35,10 +37,6 @@ Where = tuple[str, str, str]
 Ended = tuple[str, str, int, int]
 """Kind, subject and number of a decision that an event by itself put out of force, and the
 position of the event."""
-
-Released = tuple[str, str, int, str, str, int, int]
-"""Kind and subject of what an event by itself took places from, the decision after which it did,
-their cluster and node, how many there, and the position of the event."""
 
 
 _PLACED_BY: Final = {"eviction": "allocation"}
@@ -57,6 +55,7 @@ async def project(
     await write_deployments(connection, fleet, decisions)
     await write_disk_placements(connection, fleet, decisions)
     await write_allocations(connection, fleet, decisions)
+    await keep_running(connection, fleet, decisions, released)
     await _put_in_force(connection, fleet, decisions, ended, released)
 
 
@@ -117,7 +116,7 @@ async def _put_in_force(
         for kind, subject, number, _ in ended
         if kind not in {"refusal", "proposal"}
     ]
-    changes += [(one[2], 1, one[0], one[1], one) for one in released]
+    changes += [(one.number, 1, one.kind, one.subject, one) for one in released]
     changes += [
         (
             decision.number,
@@ -225,11 +224,10 @@ def _put(
 
 
 def _left(released: Released, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    _, _, _, cluster, node, count, position = released
-    where = (cluster, node, "")
+    where = (released.cluster, released.node, released.disk)
     was = before[where]
     left = dict(before)
     del left[where]
-    if was.held > count:
-        left[where] = Place(was.held - count, was.number, position)
+    if was.held > released.places:
+        left[where] = Place(was.held - released.places, was.number, released.position)
     return left

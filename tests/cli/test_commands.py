@@ -1,5 +1,6 @@
 """The commands as people and scripts meet them: answers, exit codes, words."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from typer.testing import CliRunner, Result
 from consumers import __main__ as consuming
 from ledger.cli import deciding
 from ledger.cli.commands import app
+from ledger.log.database import connect
 from tests.events_for_tests import cluster_line, workload_line
 
 
@@ -144,6 +146,45 @@ def test_a_database_that_is_not_there_is_said_so() -> None:
 
     assert answer.stderr.startswith("ledger: the database: ")
     assert "Traceback" not in answer.output
+
+
+async def changed(database_url: str, statement: str) -> None:
+    connection = await connect(database_url, None)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def test_status_adds_the_book_up_where_it_is_asked_to(database_url: str, tmp_path: Path) -> None:
+    ledger = Command(database_url)
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(
+        cluster_line(1) + b"\n" + workload_line(1, replicas=5, weights={"c1": 1}) + b"\n"
+    )
+    ledger("ingest", str(path))
+    ledger("decide", "--until-idle", "--quiet")
+
+    assert "book" not in ledger.json("status")
+    assert ledger.json("status", "--check")["book"] == []
+    assert "the book adds up" in ledger("status", "--check").stdout
+
+    asyncio.run(changed(database_url, "UPDATE ledger.placements SET count = 4"))
+
+    assert ledger.json("status", "--check", code=76)["book"] == [
+        {
+            "fleet": "test",
+            "finding": "replicas_divided",
+            "cluster": "c1",
+            "node": None,
+            "subject": "shop/cart",
+            "amount": "replicas",
+            "recorded": 5,
+            "kept": 4,
+        }
+    ]
+    said = ledger("status", "--check", code=76).stdout
+    assert "replicas_divided fleet test, c1/shop/cart replicas: recorded 5, kept 4" in said
 
 
 def test_status_shows_each_fleet_and_what_waits(ledger: Command, file: Path) -> None:

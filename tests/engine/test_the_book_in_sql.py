@@ -7,9 +7,16 @@ import asyncpg
 import pytest
 
 from ledger.log.database import connect
+from ledger.views.conservation import FINDINGS
 from tests.engine.test_deployments_in_sql import Told, rows, told
 
-DIFFERENCES = "SELECT cluster, node, amount, recorded, kept FROM ledger_api.conservation"
+DIFFERENCES = (
+    "SELECT finding, cluster, node, subject, amount, recorded, kept FROM ledger_api.conservation"
+)
+
+
+Finding = tuple[str, str | None, str | None, str | None]
+"""Its name, node, subject and amount."""
 
 
 class Story(Told):
@@ -20,6 +27,14 @@ class Story(Told):
         if owner is not None:
             data["owner"] = {"kind": "StatefulSet", "name": owner}
         self.add("workload", "pod.observed", f"m1/shop/{name}", data)
+
+    def disk(self, name: str, size: int, **more: Any) -> None:
+        data = {"cluster": "m1", "node": "n1", "disk": name, "maximum": size, "available": size}
+        self.add("disk", "disk.upserted", f"m1/n1/{name}", data | more)
+
+    def volume(self, name: str, replicas: int, size: int) -> None:
+        data = {"name": name, "replicas": replicas, "size": size}
+        self.add("disk", "volume.upserted", name, data)
 
 
 def story() -> Story:
@@ -44,8 +59,18 @@ def story() -> Story:
     told.pod("db-1", "n2", "db", phase="Running", terminating=True)
     told.add("quota", "queue.upserted", "q", {"name": "q"})
     told.workload(
-        "job", 3, kind="Job", queue="q", cluster=None, deploy=None, request={"cpu": "10m"}
+        *("job", 3),
+        kind="Job",
+        queue="q",
+        cluster=None,
+        deploy=None,
+        request={"cpu": "10m", "memory": 1},
     )
+    for disk in ("d1", "d2", "d3"):
+        told.disk(disk, 100)
+    told.volume("data", 2, 10)
+    told.volume("logs", 1, 5)
+    told.volume("logs", 1, 8)
     told.node("n3", cpu="1", memory=1)
     told.pod("greedy", "n3", None, request={"memory": 5})
     return told
@@ -105,49 +130,104 @@ async def test_the_book_adds_up(anybody: asyncpg.Connection) -> None:
     assert held[0] >= 8, "and there is something to add up"
 
 
+def of_node(node: str, *amounts: str, finding: str = "node_held") -> set[Finding]:
+    """These amounts of a node do not add up."""
+    return {(finding, node, None, amount) for amount in amounts}
+
+
+def of_use(finding: str, subject: str, *amounts: str) -> set[Finding]:
+    """These amounts of a job, or of a namespace in a queue, do not."""
+    return {(finding, None, subject, amount) for amount in amounts}
+
+
+ONE = "core 0", "cpu", "device /x", "memory", "pods", "storage"
+"""What somebody who is bound holds of each node."""
+
 SPOILT = {
     "a node's book says less": (
         "UPDATE ledger.node_books SET placed = placed || '{\"memory\": 1}' WHERE node = 'n1'",
-        {("n1", "memory")},
+        of_node("n1", "memory"),
     ),
-    "a node's book says more": (
+    "a node's book says more of a core": (
         "UPDATE ledger.node_books SET placed = placed || '{\"core 7\": 50}' WHERE node = 'n1'",
-        {("n1", "core 7")},
+        of_node("n1", "core 7") | of_node("n1", "core 7", finding="free_below_zero"),
+    ),
+    "a node's book says less of a core": (
+        "UPDATE ledger.node_books SET placed = placed || '{\"core 0\": 1}' WHERE node = 'n1'",
+        of_node("n1", "core 0"),
+    ),
+    "a node's book says more of its tasks": (
+        "UPDATE ledger.node_books SET tasks = tasks || '{\"cpu\": 70}' WHERE node = 'n1'",
+        of_node("n1", "cpu", finding="tasks_held"),
     ),
     "a page is missing": (
         "DELETE FROM ledger.node_books WHERE node = 'n1'",
-        {
-            ("n1", "core 0"),
-            ("n1", "cpu"),
-            ("n1", "device /x"),
-            ("n1", "memory"),
-            ("n1", "pods"),
-            ("n1", "storage"),
-            ("n1", "tasks"),
-        },
+        of_node("n1", *ONE) | of_node("n1", "cpu", "memory", "pods", finding="tasks_held"),
     ),
     "a place too many": (
         "UPDATE ledger.placements SET count = count + 1 WHERE subject = 'shop/tight@m1'",
-        {("n1", "pods")},
+        of_node("n1", "pods"),
     ),
     "a place is missing": (
         "DELETE FROM ledger.placements WHERE subject = 'shop/tight@m1'",
-        {
-            ("n1", "core 0"),
-            ("n1", "cpu"),
-            ("n1", "device /x"),
-            ("n1", "memory"),
-            ("n1", "pods"),
-            ("n1", "storage"),
-        },
+        of_node("n1", *ONE),
     ),
-    "a task too many": (
+    "a task too many is in its place": (
         "UPDATE ledger.placements SET count = count + 1 WHERE kind = 'allocation'",
-        {("n1", "tasks")},
+        {("tasks_placed", "n1", "shop/job", "tasks")},
+    ),
+    "a task that runs is not written down": (
+        "DELETE FROM ledger.running_tasks WHERE task = 1",
+        of_node("n1", "cpu", "memory", "pods")
+        | of_node("n1", "cpu", "memory", "pods", finding="tasks_held")
+        | {("tasks_placed", "n1", "shop/job", "tasks")}
+        | of_use("job_used", "shop/job", "tasks", "cpu", "memory")
+        | of_use("queue_used", "q/shop", "tasks", "cpu", "memory"),
+    ),
+    "a job's book says more": (
+        "UPDATE ledger.job_books SET memory = memory + 1",
+        of_use("job_used", "shop/job", "memory"),
+    ),
+    "a job counts in another queue": (
+        "UPDATE ledger.job_books SET queue = 'p'",
+        of_use("queue_used", "p/shop", "tasks", "cpu", "memory")
+        | of_use("queue_used", "q/shop", "tasks", "cpu", "memory"),
+    ),
+    "a queue's book says less": (
+        "UPDATE ledger.queue_books SET cpu = 1",
+        of_use("queue_used", "q/shop", "cpu"),
+    ),
+    "a disk's book says more": (
+        "UPDATE ledger.disk_books SET scheduled = scheduled + 1 WHERE disk = 'd1'",
+        {("disk_scheduled", "n1", "d1", "scheduled")},
+    ),
+    "a disk's page is missing": (
+        "DELETE FROM ledger.disk_books WHERE disk = 'd2'",
+        {("disk_scheduled", "n1", "d2", "scheduled")},
+    ),
+    "a replica is in two places": (
+        (
+            "INSERT INTO ledger.placements"
+            " SELECT fleet, kind, subject, cluster, node, 'd3', count, number, since_position"
+            " FROM ledger.placements WHERE disk = 'd1'"
+        ),
+        {("disk_scheduled", "n1", "d3", "scheduled")},
+    ),
+    "a node holds more than it declares": (
+        "UPDATE ledger.node_books SET declared = declared || '{\"storage\": 1}' WHERE node = 'n1'",
+        of_node("n1", "storage", finding="free_below_zero"),
+    ),
+    "nobody knows of a node that declares too little": (
+        "UPDATE ledger.node_books SET over_committed = false WHERE node = 'n3'",
+        of_node("n3", "memory", finding="free_below_zero"),
+    ),
+    "a node is taken for over-committed": (
+        "UPDATE ledger.node_books SET over_committed = true WHERE node = 'n2'",
+        {("over_committed", "n2", None, None)},
     ),
     "a cluster has more replicas than it was given": (
         "UPDATE ledger.placements SET count = 9 WHERE kind = 'division'",
-        {(None, "replicas of shop/spread")},
+        {("replicas_divided", None, "shop/spread", "replicas")},
     ),
 }
 
@@ -158,10 +238,11 @@ async def test_a_planted_error_is_a_row(anybody: asyncpg.Connection, error: str)
 
     spoiling = anybody.transaction()
     await spoiling.start()
-    assert await anybody.execute(statement) != "UPDATE 0"
+    assert (await anybody.execute(statement)).split()[-1] != "0"
     found = await anybody.fetch(DIFFERENCES)
     await spoiling.rollback()
 
-    assert {(row["node"], row["amount"]) for row in found} == wanted
+    assert {(row["finding"], row["node"], row["subject"], row["amount"]) for row in found} == wanted
+    assert {finding for finding, *_ in wanted} <= set(FINDINGS)
     assert all(row["recorded"] != row["kept"] for row in found)
     assert await rows(anybody, DIFFERENCES) == []

@@ -18,7 +18,9 @@ from ledger.events.registry import REGISTRY
 from ledger.facts.incident import What
 from ledger.facts.policy import Policy, as_plain
 from ledger.log.receipts import HaltReason
+from ledger.replay.report import Divergence, Report, Trouble
 from ledger.units import LARGEST_WHOLE_NUMBER, EventType
+from ledger.views.conservation import FINDINGS
 from tests.events.samples import ANYTHING
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -179,6 +181,19 @@ def test_every_contradiction_is_on_the_page() -> None:
     assert sorted(told) == sorted(get_args(What))
 
 
+def test_every_finding_of_an_audit_is_on_the_page_with_its_exit_code() -> None:
+    rows = {row[0].strip("`"): row[1] for row in table(section(ERRORS, "Findings"))}
+
+    assert list(rows) == list(get_args(Trouble))
+    for trouble in get_args(Trouble):
+        found = Report("shop", 0, 0, "", "", 0, Divergence(trouble, 0))
+        assert rows[trouble] == str(found.exit_code), trouble
+
+
+def test_every_sum_that_can_differ_is_on_the_page() -> None:
+    assert [row[0].strip("`") for row in table(section(ERRORS, "Sums"))] == list(FINDINGS)
+
+
 def test_every_row_says_what_it_means() -> None:
-    for title in ("Reasons", "Errors", "Incidents", "Contradictions"):
+    for title in ("Reasons", "Errors", "Findings", "Sums", "Incidents", "Contradictions"):
         assert all(row[-1].endswith(".") for row in table(section(ERRORS, title)))

@@ -16,8 +16,10 @@ from ledger.facts.event import Fact
 from ledger.facts.incident import Incident
 from ledger.reducers.book import NOTHING_HELD
 from ledger.reducers.conservation import differences
+from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.evolve import follow
 from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
+from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import NodeBook, node_books
 from ledger.reducers.replicas import NO_DISKS
 from ledger.reducers.sightings import Crew
@@ -183,11 +185,53 @@ def test_what_is_shown_of_nodes_is_kept_up_by_looking_at_those_that_were_touched
     shown: dict[tuple[str, str], NodeBook] = {}
     for fact, after in history:
         step = log.add(fact, after=after)
-        for page in node_books(step.world, step.turned):
+        turned = [one.name for one in step.turned if one.kind == "node"]
+        for page in node_books(step.world, turned):
             shown[page.cluster, page.node] = page
         known = [key.subject for key in step.world.objects.known if key.noun == "node"]
         for page in node_books(step.world, [*known, *step.world.book]):
             assert shown.get((page.cluster, page.node), page._replace(declared=None)) == page
+
+
+@given(test_disk_placements.histories)
+def test_what_is_shown_of_disks_is_kept_up_by_looking_at_those_that_were_touched(
+    history: list[test_disk_placements.Happening],
+) -> None:
+    log = History()
+    shown: dict[Subject, DiskBook] = {}
+    for fact, after in history:
+        step = log.add(fact, after=after)
+        turned = [one.name for one in step.turned if one.kind == "disk"]
+        shown |= zip(sorted(turned), disk_books(step.world, turned), strict=True)
+        known = {key.subject for key in step.world.objects.known if key.noun == "disk"}
+        assert shown.keys() >= known - {
+            name for name in known if step.world.objects.fact("disk", name) is None
+        }
+        for name, page in shown.items():
+            assert disk_books(step.world, [name]) == [page]
+
+
+@given(job_histories.histories(20, 50))
+def test_what_is_shown_of_jobs_and_queues_is_kept_up_by_looking_at_those_that_were_touched(
+    history: list[job_histories.Happening],
+) -> None:
+    log = History()
+    jobs: dict[Subject, JobBook] = {}
+    queues: dict[Subject, QueueBook] = {}
+    for fact, source, after in history:
+        step = log.add(fact, source=source, after=after)
+        turned = sorted(one.name for one in step.turned if one.kind == "job")
+        jobs |= zip(turned, job_books(step.world, turned), strict=True)
+        turned = sorted(one.name for one in step.turned if one.kind == "queue")
+        queues |= zip(turned, queue_books(step.world, turned), strict=True)
+        running = {job for job, tasks in step.world.jobs.of.items() if tasks.running}
+        assert {job for job, page in jobs.items() if any(page.used)} == running
+        for job in running:
+            assert job_books(step.world, [job]) == [jobs[job]]
+        used = {Subject(f"{queue}/{namespace}") for queue, namespace in step.world.jobs.used}
+        assert {queue for queue, page in queues.items() if any(page.used)} == used
+        for queue in used:
+            assert queue_books(step.world, [queue]) == [queues[queue]]
 
 
 NODE = Subject("m1/n1")

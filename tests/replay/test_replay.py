@@ -1,14 +1,19 @@
 """A replay names the first thing that does not fit, and which kind of trouble it is."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.decisions.step import Step, advance
 from ledger.facts.decision import record
+from ledger.facts.event import Event
 from ledger.log import fleets, lines
 from ledger.log.database import connect
+from ledger.reducers.tasks import QueueNamespace, Use
+from ledger.reducers.world import World
 from ledger.replay import replay as recomputation
 from ledger.replay.replay import replay
 from ledger.replay.report import DIVERGED, INVALID, SAME, Report, first_difference
@@ -128,6 +133,29 @@ async def test_a_decision_that_does_not_follow_is_named_to_the_value(
     assert report.diverged.trouble == "decision_differs"
     assert report.diverged.path == "/result/allocation/c1"
     assert (report.diverged.recorded, report.diverged.recomputed) == ("2", "1")
+    assert report.exit_code == DIVERGED
+
+
+async def test_a_book_that_does_not_add_up_is_named_though_every_decision_follows(
+    decided: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a reducer had made a sum wrong that no decision has read yet."""
+    honest = advance
+
+    def careless(world: World, event: Event) -> Step:
+        step = honest(world, event)
+        used = step.world.jobs.used.set(QueueNamespace("q", "shop"), Use(1, 500, 0, 0))
+        jobs = replace(step.world.jobs, used=used)
+        return replace(step, world=replace(step.world, jobs=jobs))
+
+    monkeypatch.setattr(recomputation, "advance", careless)
+
+    report = await replayed(decided)
+
+    assert report.diverged is not None
+    assert report.diverged.trouble == "book_differs"
+    assert (report.diverged.subject, report.diverged.path) == ("q of shop", "used: cpu")
+    assert (report.diverged.recorded, report.diverged.recomputed) == ("500", "0")
     assert report.exit_code == DIVERGED
 
 

@@ -185,9 +185,9 @@ def _told(step: Step) -> Iterator[str]:
         yield from _decision(made)
     for kind, subject, number in step.ended:
         yield f"#{number} {kind} of {subject} ended"
-    for kind, subject, _, cluster, node, places in step.released:
-        if kind == "allocation":
-            yield f"{subject} released {places} on {cluster}/{node}"
+    for one in step.released:
+        if one.kind == "allocation":
+            yield f"{one.subject} released {one.places} on {one.cluster}/{one.node}"
     for made in step.decisions[len(before) :]:
         yield from _decision(made)
 

@@ -8,11 +8,15 @@ from ledger.log.database import Role, connect
 from tests.events_for_tests import cluster_line
 
 CHANGEABLE = {
+    "disk_books",
     "fair_shares",
+    "job_books",
     "leases",
     "node_books",
     "open_refusals",
     "placements",
+    "queue_books",
+    "running_tasks",
     "schema_version",
     "snapshot_parts",
     "snapshots",

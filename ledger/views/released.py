@@ -1,0 +1,20 @@
+"""What an event by itself took away, as the projections are told of it."""
+
+from typing import NamedTuple
+
+
+class Released(NamedTuple):
+    """Places that an event by itself took from what was in force for a subject."""
+
+    kind: str
+    subject: str
+    number: int
+    """After which decision about the subject."""
+    cluster: str
+    node: str
+    places: int
+    disk: str
+    tasks: tuple[int, ...]
+    """Which ones, where they are tasks."""
+    position: int
+    """Of the event."""
