@@ -90,15 +90,15 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
     return _judged(_turned(_offered(world, after, nodes), nodes), nodes)
 
 
-def recut(world: World, turned: Iterable[Subject]) -> World:
-    """The World in which those of these nodes to which nobody is bound have the cores they told."""
+def recut(world: World, turned: Iterable[Account]) -> World:
+    """The World in which those nodes among these to which nobody is bound have the cores they told."""
     told = world.rooms.told
     if not told:
         return world
     nodes = [
         node
-        for node in sorted(turned)
-        if node in told and not world.book.get(node, NOTHING_HELD).pieces
+        for kind, node in sorted(turned)
+        if kind == "node" and node in told and not world.book.get(node, NOTHING_HELD).pieces
     ]
     after = world
     for node in nodes:

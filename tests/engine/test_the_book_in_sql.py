@@ -130,6 +130,45 @@ async def test_the_book_adds_up(anybody: asyncpg.Connection) -> None:
     assert held[0] >= 8, "and there is something to add up"
 
 
+async def test_what_an_event_takes_away_is_held_nowhere_though_nothing_is_decided(
+    database_url: str,
+) -> None:
+    connection = await connect(database_url, None)
+    whole = story()
+    whole.volume("tmp", 1, 3)
+    await told(connection, database_url, whole)
+    whole.hold(hold=True)
+    whole.add(
+        "workload", "job.finished", "shop/job", {"namespace": "shop", "name": "job", "task": 1}
+    )
+    whole.add("disk", "replica.failed", "data/data-r1", {"volume": "data", "replica": "data-r1"})
+    whole.add(*("disk", "disk.removed", "m1/n1/d2"), {"cluster": "m1", "node": "n1", "disk": "d2"})
+    try:
+        await told(connection, database_url, whole)
+
+        assert await rows(connection, DIFFERENCES) == []
+        assert await rows(
+            connection,
+            "SELECT queue, task, node, cpu, memory FROM ledger_api.running_tasks ORDER BY task",
+        ) == [("q", 0, "n1", 10, 1), ("q", 2, "n1", 10, 1)]
+        assert await rows(
+            connection, "SELECT queue, namespace, tasks, cpu, memory FROM ledger_api.queue_books"
+        ) == [("q", "shop", 2, 20, 2)]
+        held = await rows(
+            connection, "SELECT disk, scheduled, free FROM ledger_api.disk_books ORDER BY disk"
+        )
+        placed = await rows(
+            connection,
+            "SELECT disk, subject FROM ledger_api.placements WHERE kind = 'disk_placement'"
+            " ORDER BY disk, subject",
+        )
+        assert [disk for disk, _, _ in held] == ["d1", "d3"]
+        assert {disk for disk, _ in placed} == {disk for disk, size, _ in held if size}
+        assert placed == [("d3", "tmp")], "of data the one is broken, that of logs lay on d2"
+    finally:
+        await connection.close()
+
+
 def of_node(node: str, *amounts: str, finding: str = "node_held") -> set[Finding]:
     """These amounts of a node do not add up."""
     return {(finding, node, None, amount) for amount in amounts}

@@ -12,7 +12,8 @@ history, decided by one process from its first event without any snapshot:
 
 * both trees have the same roots, so every event and every decision is there once, byte for byte
 * a replay from position 0 finds what was recorded, and numbers have no gaps
-* what people see is the same: placements, divisions, open refusals
+* what people see is the same: placements, divisions, open refusals, what nodes, disks and queues hold
+* the sums of that are those of the decisions in force
 * each snapshot ever written has the digest of the World that folding from position 0 gives there
 * whoever hands decisions on, and is interrupted at that, hands on each at least once, in order
 
@@ -57,6 +58,7 @@ from ledger.reducers import snapshot
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import begin
 from ledger.replay.replay import replay
+from ledger.views.conservation import unequal
 from tests.engine.deciding import decide_all
 from tests.feeding import until
 from tests.postgres import Postgres, migrate, named
@@ -115,6 +117,10 @@ SEEN: Final = (
     "SELECT number, cluster, weight, replicas, residual, branch FROM ledger_api.divisions",
     "SELECT number, position, kind_wanted, subject, reason FROM ledger_api.open_refusals",
     "SELECT position, type, subject, effect FROM ledger_api.events",
+    "SELECT namespace, job, task, queue, cluster, node, number FROM ledger_api.running_tasks",
+    "SELECT * FROM ledger_api.node_books",
+    "SELECT * FROM ledger_api.disk_books",
+    "SELECT * FROM ledger_api.queue_books",
 )
 
 
@@ -166,6 +172,9 @@ async def outcome(connection: asyncpg.Connection) -> Outcome:
     report = await replay(connection, await the_fleet(connection))
     if report.diverged is not None or report.decided_through != report.events - 1:
         raise BooksDoNotBalance(f"replay: {report}")
+    differ = await unequal(connection)
+    if differ:
+        raise BooksDoNotBalance(f"the book: {differ}")
     rows = [sorted(map(repr, await connection.fetch(query))) for query in SEEN]
     return Outcome(
         report.events,
