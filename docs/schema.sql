@@ -2528,7 +2528,7 @@ COMMENT ON COLUMN ledger_api.refusals.subject IS 'Key of what was asked about.';
 
 COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candidate_cluster.';
 
-COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason.';
+COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason; of volumes `expansion_short` and `replica_short` are the bytes that are short.';
 
 COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
 

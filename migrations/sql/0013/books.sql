@@ -177,3 +177,5 @@ COMMENT ON COLUMN ledger_api.running_tasks.storage IS 'Bytes of storage that it 
 COMMENT ON COLUMN ledger_api.running_tasks.number IS 'The decision that placed it.'
 ;;
 COMMENT ON COLUMN ledger_api.running_tasks.position IS 'Position of the event at which that round closed.'
+;;
+COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason; of volumes `expansion_short` and `replica_short` are the bytes that are short.'
