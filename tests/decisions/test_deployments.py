@@ -25,6 +25,7 @@ from tests.histories import (
     deployment_of,
     divided,
     each_takes,
+    job_up,
     node_gone,
     node_reclaimed,
     node_up,
@@ -299,6 +300,91 @@ def test_what_another_life_was_to_be_asked_is_not_asked_of_the_next() -> None:
     made = only(log.add(policy({"hold": False})))
     assert deployment_of(made).because == ("gone", "share")
     assert made.branch == "given_up"
+
+
+def test_a_bound_instance_grows_where_it_is_only_as_far_as_the_cpu_of_its_node_goes() -> None:
+    log = History()
+    bound = each_takes(cpu=1000, bind=True)
+    web = workload_up("shop/web", 1, cluster="m1", deploy=deployed(), request=bound)
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", cores={"0": 100, "1": 100}), web)
+    log.add_all(queue_up("q"), policy({"round.max_events": 1}), job_up("ns/j", 1, "q", cpu=800))
+    assert log.world.jobs.on, "a task takes cpu and no cores"
+
+    refused = only(log.add(replace(web, request=each_takes(cpu=1500, bind=True))))
+
+    assert refusal_of(refused).detail[0] == ("edit_found", 0)
+    (one,) = log.world.deployments.of[Subject(WEB)].instances
+    assert one.cores == (("0", 100),)
+    log.add(replace(web, request=each_takes(cpu=1200, bind=True)))
+    (one,) = log.world.deployments.of[Subject(WEB)].instances
+    assert sum(pieces for _, pieces in one.cores) == 120
+
+
+@pytest.mark.parametrize("strategy", ["AUTO", "DRAINED"])
+def test_nodes_that_are_not_ready_give_up_first(strategy: DeployStrategy) -> None:
+    log = History()
+    log.add_all(policy({"grace.node_ms": 1000}), cluster_up("m1"), node_up("m1", "n1", memory=1))
+    web = workload_up("shop/web", 1, cluster="m1", deploy=deployed(strategy), request=ONE)
+    log.add_all(web, node_up("m1", "n2", memory=9), replace(web, replicas=Replicas(4)))
+    assert on_nodes(log.world, WEB) == {"n1": [0], "n2": [1, 2, 3]}
+
+    log.add(node_up("m1", "n1", memory=1, ready=False))
+    log.add(replace(web, replicas=Replicas(3)))
+
+    assert on_nodes(log.world, WEB) == {"n2": [1, 2, 3]}
+
+
+def test_a_fresh_reschedule_serves_an_order_that_was_open() -> None:
+    log = placed(1, nodes=1)
+    log.add(policy({"hold": True}))
+    log.add(workload_up("shop/web", 1, cluster="m1", deploy=deployed("EACH", count=2), request=ONE))
+    log.add(reschedule("shop/web"))
+    log.add(policy({"hold": False}))
+    assert on_nodes(log.world, WEB) == {"n0": [0, 1]}
+    assert not log.world.deployments.of[Subject(WEB)].ordered
+    log.add(reschedule("shop/web", fresh=False))
+    assert on_nodes(log.world, WEB) == {"n0": [0, 1]}, "it is not placed once more"
+
+
+def test_who_was_refused_is_asked_again_when_nodes_are_told_apart_otherwise() -> None:
+    log = History()
+    spot = {"node.kubernetes.io/capacity": "spot"}
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", memory=9, labels=spot))
+    web = workload_up("shop/web", 1, cluster="m1", deploy=deployed(), request=ONE)
+    assert refusal_of(only(log.add(web))).reason == "no_eligible_node"
+    made = only(log.add(policy({"spot.label": "capacity"})))
+    assert deployment_of(made).because == ("policy",)
+    assert on_nodes(log.world, WEB) == {"n0": [0]}
+
+
+def test_another_life_of_a_node_is_cut_as_it_says() -> None:
+    log = History()
+    bound = each_takes(cpu=1000, bind=True)
+    web = workload_up("shop/web", 1, cluster="m1", deploy=deployed(), request=bound)
+    log.add_all(cluster_up("m1"), node_up("m1", "n0", cores={"0": 100}), web)
+    other = replace(node_up("m1", "n0", cores={"0": 40, "1": 40}, uid="other"), share_base=40)
+
+    made = only(log.add(other))
+
+    assert made.branch == "replaced", "and no incident"
+    assert log.world.objects.fact("node", Subject("m1/n0")) == other
+    (one,) = deployment_of(made).instances
+    assert one.cores == (("0", 40),)
+
+
+@pytest.mark.parametrize("state", ["ready", "not ready"])
+def test_another_life_of_a_node_has_no_grace_from_the_one_before(state: str) -> None:
+    ready = state == "ready"
+    log = placed(2, nodes=1)
+    log.add(policy({"grace.node_ms": 1000}))
+    log.add(node_up("m1", "n0", memory=9, ready=False))
+    assert [one.kind for one in log.world.deadlines] == ["node_grace"]
+
+    log.add(node_up("m1", "n0", memory=9, ready=ready, uid="other"))
+
+    assert log.world.deadlines == ()
+    assert not log.world.rooms.graces
+    assert on_nodes(log.world, WEB) == ({"n0": [0, 1]} if ready else {})
 
 
 def test_who_sits_on_a_node_is_known() -> None:
