@@ -100,10 +100,10 @@ class Weighing:
 
         def rank(place: int) -> tuple[bool, int, Fraction, int, str]:
             defined = exact[place]
-            score = Fraction(0) if defined == "undefined" else defined
+            score = Fraction(0) if isinstance(defined, str) else defined
             # Exact scores may be thousands of digits long: most differ in what comes before them.
             rough = (score.numerator << ROUGH_BITS) // score.denominator
-            return defined == "undefined", rough, score, -self.usable[place], self.names[place]
+            return score is not defined, rough, score, -self.usable[place], self.names[place]
 
         return {place: exact[place] for place in sorted(exact, key=rank)[:count]}
 

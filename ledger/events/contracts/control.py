@@ -91,7 +91,7 @@ class DiskSection(Section):
     default_reserved_pct: Percent | None = None
     """How much of a new default disk is kept for others, in percent."""
     auto_balance: policy.AutoBalance | None = None
-    """Whether replicas are spread again by themselves."""
+    """Whether disks under pressure open their nodes (`best-effort`); nothing moves by itself."""
     disk_pressure_pct: Percent | None = None
     """From which use on a disk is under pressure, in percent."""
     allow_empty_node_selector: bool | None = None
