@@ -49,11 +49,11 @@ from ledger.core.disk.scheduling import (
     Unplaced,
     Volume,
 )
-from ledger.core.disk.space import Disk, Limits
+from ledger.core.disk.space import Disk
 from ledger.core.disk.weighing import Weighing
 from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered, GivenUp
-from ledger.decisions.hosts import Hosts, hosts_of, may_take, with_own
+from ledger.decisions.hosts import Hosts, hosts_of, limits_of, with_own
 from ledger.facts import disk_placement as record
 from ledger.facts.canonical import Plain, digest, digest_beside
 from ledger.facts.disk import VolumeUpserted
@@ -149,15 +149,9 @@ def _in_vain(world: World, volume: Subject, here: Copies) -> bool:
     changed = world.disks.changed
     if any(one.at.host in changed for one in here.replicas):
         return False
-    rules = rules_of(world.policy.disk, fact)
     demands = Demands(disk_selector=fact.disk_selector)
     size = here.size if here.replicas else fact.size
-    hosts = hosts_of(world)
-    return not any(
-        may_take(hosts.node(name), demands, rules, size=size)
-        for name in sorted(changed)
-        if name in hosts
-    )
+    return size > hosts_of(world).largest_of_changed(world, demands)
 
 
 def _surplus(disks: Disks, volume: Subject, copies: Copies, replicas: int) -> list[Replica]:
@@ -584,11 +578,7 @@ def rules_of(policy: DiskPolicy, fact: VolumeUpserted | None) -> Rules:
         node_soft=node_soft,
         zone_soft=zone_soft,
         disk_soft=disk_soft,
-        limits=Limits(
-            over_provisioning_pct=policy.over_provisioning_pct,
-            min_available_pct=policy.min_available_pct,
-            disk_pressure_pct=policy.disk_pressure_pct,
-        ),
+        limits=limits_of(policy),
         auto_balance=policy.auto_balance,
         allow_empty_node_selector=policy.allow_empty_node_selector,
         allow_empty_disk_selector=policy.allow_empty_disk_selector,

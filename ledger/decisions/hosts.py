@@ -19,8 +19,9 @@ from immutables import Map
 from ledger.core.disk.eligibility import Demands, Traits, eligible
 from ledger.core.disk.ground import Footing, Ground
 from ledger.core.disk.scheduling import Drive, Node, Rules, Volume, switched_off
-from ledger.core.disk.space import Disk, fits
+from ledger.core.disk.space import Disk, Limits, Shortfall, headroom
 from ledger.facts.canonical import canonical, digest
+from ledger.facts.policy import DiskPolicy
 from ledger.reducers.replicas import Host
 from ledger.reducers.world import World
 from ledger.units import FleetName, NodeName
@@ -88,19 +89,32 @@ def with_own(
     )
 
 
-def may_take(there: Node, demands: Demands, rules: Rules, *, size: int) -> bool:
-    """Whether a disk of a node may take a replica, as far as no other replica has a say in it."""
-    return there.takes_replicas and any(
-        switched_off(drive) is None
-        and eligible(
+def limits_of(policy: DiskPolicy) -> Limits:
+    """How full disks may be."""
+    return Limits(
+        over_provisioning_pct=policy.over_provisioning_pct,
+        min_available_pct=policy.min_available_pct,
+        disk_pressure_pct=policy.disk_pressure_pct,
+    )
+
+
+def largest_taken(there: Node, demands: Demands, policy: DiskPolicy) -> int:
+    """The largest replica that a disk of a node takes, as far as no other replica has a say in it.
+
+    Below zero where none takes any.
+    """
+    largest, limits = -1, limits_of(policy)
+    for drive in there.drives if there.takes_replicas else ():
+        misfit = eligible(
             drive.traits,
             demands,
-            allow_empty_disk_selector=rules.allow_empty_disk_selector,
+            allow_empty_disk_selector=policy.allow_empty_disk_selector,
         )
-        is None
-        and fits(drive.disk, rules.limits, size=size, actual=0) is None
-        for drive in there.drives
-    )
+        if switched_off(drive) is None and misfit is None:
+            most = headroom(drive.disk, limits, actual=0)
+            if not isinstance(most, Shortfall):
+                largest = max(largest, most)
+    return largest
 
 
 def _fingerprint(host: Host) -> str:
@@ -120,7 +134,8 @@ class Hosts:
     """The hosts of a fleet as they were last asked about, with what was made of them."""
 
     __slots__ = (
-        "_fingerprints", "_hosts", "_kinds", "_listed", "_looked", "_nodes", "_spelled", "_turned",
+        "_fingerprints", "_for", "_hosts", "_kinds", "_largest", "_listed", "_looked", "_nodes",
+        "_spelled", "_turned",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -133,6 +148,9 @@ class Hosts:
         """Made when somebody asks for one; so are the next."""
         self._fingerprints: dict[NodeName, str] = {}
         self._turned = _Turned()
+        self._for: tuple[Map[NodeName, None], DiskPolicy] | None = None
+        """Of which changes, under which policy, the next was found."""
+        self._largest: dict[Demands, int] = {}
         self._spelled = _Spelled()
         self._kinds: dict[tuple[object, ...], _Kind] = {}
 
@@ -152,6 +170,7 @@ class Hosts:
             names += [name for name in known if name not in self._hosts]
             self._spelled.names = None
         self._looked, self._listed = hosts, listed
+        self._largest.clear()
         for name in names:
             self._nodes.pop(name, None)
             self._fingerprints.pop(name, None)
@@ -170,6 +189,19 @@ class Hosts:
         found = self._fingerprints.get(name)
         if found is None:
             found = self._fingerprints[name] = _fingerprint(self._hosts[name])
+        return found
+
+    def largest_of_changed(self, world: World, demands: Demands) -> int:
+        """The largest replica that one of the hosts takes which changed since somebody waits."""
+        changed, policy = world.disks.changed, world.policy.disk
+        if self._for is None or self._for[0] is not changed or self._for[1] is not policy:
+            self._for = changed, policy
+            self._largest.clear()
+        found = self._largest.get(demands)
+        if found is None:
+            there = (self.node(name) for name in changed if name in self._hosts)
+            found = max((largest_taken(node, demands, policy) for node in there), default=-1)
+            self._largest[demands] = found
         return found
 
     def spelled(self) -> bytes:

@@ -104,9 +104,19 @@ def other_policy(world: World, kind: Kind) -> World:
 
 def grew_for(world: World, hook: Hook, causes: Causes = _GREW) -> World:
     """What those listed under a hook wait for grew, or is to be looked at again."""
-    for question in sorted(world.retries.listed.get(hook, _NOBODY)):
-        world = mark(world, question, causes)
-    return world
+    waiting = world.retries.listed.get(hook, _NOBODY)
+    if not waiting:
+        return world
+    # All at once and in no order: there may be thousands, for each disk that offers more.
+    before = world.retries.marked
+    marked, alone = before.mutate(), Mark(causes, world.decisions)
+    for question in waiting:
+        known = before.get(question)
+        if known is None or known.causes == causes:
+            marked[question] = alone
+        else:
+            marked[question] = Mark(causes | known.causes, world.decisions)
+    return replace(world, retries=replace(world.retries, marked=marked.finish()))
 
 
 def list_refusal(world: World, question: Question, refusal: OpenRefusal, hook: Hook) -> World:

@@ -47,7 +47,7 @@ from ledger.core.disk.scheduling import (
     node_tags_missing,
     passed_over,
 )
-from ledger.core.disk.space import Disk, Shortfall, headroom, over_limit
+from ledger.core.disk.space import Disk, Shortfall, bytes_short, headroom, over_limit
 from ledger.core.disk.weighing import Outline, Weighing
 from ledger.units import NodeName
 
@@ -205,9 +205,15 @@ class Step:
 
     def bytes_short(self) -> int | None:
         """Of all disks that lack nothing but room, how much the one lacks that lacks least."""
-        out = [one for rung in self.found.rungs for one in rung.passed_over]
-        out += [one for offer in self.view.all() for one in offer.passed_over]
-        return min((one.bytes_short for one in out if one.bytes_short is not None), default=None)
+        # By code first: a ground has thousands of disks, and most are of few codes.
+        told: dict[str, set[tuple[int, int]]] = {}
+        for out in (rung.passed_over for rung in self.found.rungs):
+            _note(out, told)
+        for offer in self.view.all():
+            if offer.passed_over:
+                _note(offer.passed_over, told)
+        short = (bytes_short(code, *one) for code in sorted(told) for one in sorted(told[code]))
+        return min((one for one in short if one is not None), default=None)
 
 
 class Ground:
@@ -483,6 +489,12 @@ def _offer(
         largest=max(rooms, default=0),
         passed_over=tuple(out),
     )
+
+
+def _note(out: Sequence[PassedOver], told: dict[str, set[tuple[int, int]]]) -> None:
+    for one in out:
+        if one.value is not None and one.bound is not None:
+            told.setdefault(one.code, set()).add((one.value, one.bound))
 
 
 def _places(offer: Offer) -> list[_Place]:

@@ -53,7 +53,6 @@ from ledger.core.disk.space import (
     Limits,
     Shortfall,
     ShortOf,
-    bytes_short,
     fits,
     fits_under_pressure,
     under_pressure,
@@ -190,13 +189,6 @@ class PassedOver:
     reason: Reason | None
     value: int | None = None
     bound: int | None = None
-
-    @property
-    def bytes_short(self) -> int | None:
-        """How many bytes more would keep the limit; None where no bytes were compared."""
-        if self.value is None or self.bound is None:
-            return None
-        return bytes_short(self.code, self.value, self.bound)
 
 
 @dataclass(frozen=True, slots=True)
