@@ -37,7 +37,7 @@ MOST_KEYS: Final = 100_000
 MOST_REPLICAS: Final = 2**31 - 1
 """What Kubernetes can count in ``spec.replicas``."""
 MOST_TASKS: Final = 150_000
-"""Of a job in a queue, each of which is kept by itself: as many pods as a cluster is made for."""
+"""Of a job: each is known by itself, so no more than pods that a cluster is made for."""
 MOST_COPIES: Final = 1_000
 """Of a volume, each of which is placed by itself: more than anybody can have use for."""
 

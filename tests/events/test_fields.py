@@ -53,7 +53,7 @@ def test_a_missing_field_is_named_by_its_path(type_: str, field: str, how: objec
         (changed(WORKLOAD, replicas=-1), "negative_quantity", "data.replicas"),
         (changed(WORKLOAD, replicas=1.0), "not_whole", "data.replicas"),
         (changed(WORKLOAD, replicas=2**31), "out_of_range", "data.replicas"),
-        (changed(WORKLOAD, kind="Job", queue="q", replicas=150_001), "out_of_range", "data"),
+        (changed(WORKLOAD, kind="Job", replicas=150_001), "out_of_range", "data"),
         (changed(VOLUME, replicas=1_001), "out_of_range", "data.replicas"),
         (changed(WORKLOAD, priority=-(2**31) - 1), "out_of_range", "data.priority"),
         (changed(WORKLOAD, kind="DaemonSet"), "wrong_field", "data.kind"),

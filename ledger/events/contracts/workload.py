@@ -157,7 +157,7 @@ class WorkloadUpserted(Upsert):
     kind: facts.WorkloadKind = "Deployment"
     """What it is."""
     replicas: ReplicaCount
-    """How many instances, or how many tasks of a job; a job in a queue has at most 150000."""
+    """How many instances, or how many tasks of a job, at most 150000."""
     request: Request | None = None
     """What each of them takes."""
     division: Division | None = None
@@ -179,7 +179,7 @@ class WorkloadUpserted(Upsert):
 
     @model_validator(mode="after")
     def _tasks_can_be_kept(self) -> Self:
-        if self.kind == "Job" and self.queue is not None and self.replicas > MOST_TASKS:
+        if self.kind == "Job" and self.replicas > MOST_TASKS:
             raise PydanticCustomError(
                 "out_of_range", f"{self.replicas} tasks are more than {MOST_TASKS}"
             )
