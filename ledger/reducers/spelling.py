@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, Literal, NamedTuple, NewType, Union, get_args, get_origin
 from typing import get_type_hints as hints_of
 
@@ -36,6 +36,9 @@ _TRIES: Final = 4096
 """After so many different values of a type it is clear whether looking for equal ones pays."""
 
 _NOTHING: Final[Map[Any, Any]] = Map()
+
+_KEY: Final = itemgetter(0)
+"""Comparing keys alone is half the work of comparing entries."""
 
 _NONE: Final = type(None)
 _GENERICS: Final = (type(tuple[int]), type(list[int] | None))
@@ -91,21 +94,22 @@ class _Texts(dict[Any, Any]):
 class _Shared:
     """One object for equal values, until it turns out that most of them are different."""
 
-    __slots__ = ("_found", "_tries", "_values")
+    __slots__ = ("_found", "_values", "tries")
 
     def __init__(self) -> None:
         self._values: dict[Any, Any] = {}
         self._found = 0
-        self._tries = True
+        self.tries = True
+        """Whether it still looks for equal ones."""
 
     def __call__(self, value: Any) -> Any:
-        if not self._tries:
+        if not self.tries:
             return value
         known = self._values.setdefault(value, value)
         if known is not value:
             self._found += 1
         elif len(self._values) >= _TRIES and self._found < len(self._values):
-            self._tries = False
+            self.tries = False
             self._values.clear()
         return known
 
@@ -235,7 +239,9 @@ class Types:
 
     def _sequence(self, each: Shape) -> Shape:
         spell, read = each.spell, each.read
-        made: Read = tuple if read is None else lambda plain: tuple(map(read, plain))
+        made: Read = (
+            tuple if read is None else lambda plain: tuple(map(read, plain)) if plain else ()
+        )
         return Shape(
             f"tuple[{each.told}, ...]",
             None if spell is None else lambda values: [*map(spell, values)],
@@ -309,16 +315,24 @@ def _row(
             row[at] = of_part(row[at])
         return row
 
+    shared = shared and all(shape.shared for shape in shapes)
+    known = _Shared()
+
     def read(row: list[Any]) -> Any:
         for at, of_part in reads:
             row[at] = of_part(row[at])
         return together(row)
 
-    shared = shared and all(shape.shared for shape in shapes)
+    def read_shared(row: list[Any]) -> Any:
+        for at, of_part in reads:
+            row[at] = of_part(row[at])
+        value = together(row)
+        return known(value) if known.tries else value
+
     return Shape(
         told,
         spell if spells else apart,
-        _then(read, _Shared()) if shared else read,
+        read_shared if shared else read,
         ordered=ordered and all(shape.ordered for shape in shapes),
         shared=shared,
     )
@@ -345,10 +359,19 @@ def _set(each: Shape) -> Shape:
 
 def _map(key: Shape, value: Shape) -> Shape:
     spell, read = _entries(key, value)
+
+    def read_all(plain: list[Any]) -> Map[Any, Any]:
+        if not plain:
+            return _NOTHING
+        if len(plain) == 1:
+            ((one, other),) = read(plain)
+            return _NOTHING.set(one, other)
+        return Map(read(plain))
+
     return Shape(
         f"Map[{key.told}, {value.told}]",
-        lambda held: [*spell(held)],
-        lambda plain: Map(read(plain)) if plain else _NOTHING,
+        lambda held: [*spell(held)] if held else (),
+        read_all,
         ordered=False,
         shared=False,
     )
@@ -365,8 +388,7 @@ def _entries(key: Shape, value: Shape) -> Entries:
     def pairs(held: Map[Any, Any]) -> Iterator[Any]:
         if order is not None:
             return ((of_key(one), of_value(held[one])) for one in sorted(held, key=order))
-        # All keys are different, so that no two values are compared.
-        sorted_ = sorted(held.items())
+        sorted_ = sorted(held.items(), key=_KEY)
         if key.spell is value.spell is None:
             return iter(sorted_)
         return ((of_key(one), of_value(other)) for one, other in sorted_)
