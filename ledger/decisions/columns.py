@@ -104,28 +104,25 @@ class Columns:
         self._selector = selector
         self.at = 0
         """Where on its walk the World stands that this is of."""
-        self.names: list[NodeName] = []
+        inside = world.objects.inside("node", cluster)
+        self.names = [NodeName(node[len(cluster) + 1 :]) for node in inside]
         """Of every node that exists; what is counted is in this order."""
         self.facts: dict[NodeName, NodeUpserted] = {}
         """What they say of themselves; never written to once it was given out."""
         self._standings: dict[NodeName, Standing] = {}
-        self._places: dict[NodeName, int] = {}
-        self._open: list[bool] = []
+        self._places = {name: place for place, name in enumerate(self.names)}
+        nothing = [0] * len(self.names)
+        self._open = [False] * len(nothing)
         """Who takes new instances; of the others the columns have nothing."""
-        self._declared: list[int] = []
-        self._cores: list[int] = []
-        self._cpu: list[int] = []
-        self._memory: list[int] = []
-        self._storage: list[int] = []
-        self._devices: list[int] = []
-        self._pods: list[int] = []
-        self._limited: list[bool] = []
+        self._limited = [True] * len(nothing)
+        self._declared, self._cores, self._cpu = [*nothing], [*nothing], [*nothing]
+        self._memory, self._storage, self._devices = [*nothing], [*nothing], [*nothing]
+        self._pods = nothing
         self._left: Left | None = None
         self._unbound: dict[tuple[int, int, int], Counted] = {}
         self._bound: dict[Hashable, _Bound] = {}
         self._pools: Pools | None = None
-        inside = world.objects.inside("node", cluster)
-        self.look_at(world, [NodeName(node[len(cluster) + 1 :]) for node in inside])
+        self.look_at(world, tuple(self.names))
 
     def look_at(self, world: World, nodes: Iterable[NodeName]) -> None:
         """Be what the columns are of another World, where none but these nodes are others."""

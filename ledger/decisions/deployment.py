@@ -49,8 +49,9 @@ from ledger.core.placement.question import Policy, Request, Strategy
 from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered, GivenUp
 from ledger.decisions.capacity_class import target_of
+from ledger.decisions.columns import columns
 from ledger.decisions.nodes import Nodes
-from ledger.decisions.room import wanted
+from ledger.decisions.room import counted, wanted
 from ledger.decisions.scale_down import reduced
 from ledger.decisions.shortages import Short, Sought, short
 from ledger.errors import InvalidRequest
@@ -60,7 +61,7 @@ from ledger.facts.deployment import Asked, Instance, Move, NodeChange, Part, Ter
 from ledger.facts.reason import NO_LOSERS, RETRIED, Losers, losers
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DeploySpec, WorkloadUpserted
-from ledger.reducers import deployments
+from ledger.reducers import deployments, pods
 from ledger.reducers.book import Held
 from ledger.reducers.instances import Deployed, node_of, workload_of
 from ledger.reducers.retries import WAITS_FOR_NODES, WAITS_FOR_NOTHING, WAITS_FOR_WISH
@@ -185,9 +186,50 @@ def answer(before: World, world: World, question: Question, causes: Causes) -> t
     here = world.deployments.of.get(subject)
     if here is None:
         here = was._replace(share=0, instances=(), waiting=(), ordered=False)
+    if RETRIED.issuperset(causes) and _in_vain(world, here):
+        return ()
     turn = _Turn(before, world, subject, causes, was, here)
     turn.take()
     return turn.answers()
+
+
+def _in_vain(world: World, here: Deployed) -> bool:
+    """Whether nothing of what a subject waits for can be served: known without taking its turn.
+
+    Only what is plain is looked at. Whoever may change something where it is, or tops up its nodes,
+    or has pods of its own that hold room, takes its turn.
+    """
+    workload = world.workload(here.workload)
+    deploy = None if workload is None else workload.deploy
+    if workload is None or deploy is None or not here.share or deploy.strategy == "FILL":
+        return False
+    try:
+        one = wanted(world, workload)
+    except InvalidRequest:
+        return False
+    terms = Terms(workload.request, Bytes(one.storage), deploy.node_selector)
+    if any(instance.terms != terms for instance in here.instances) or any(
+        crew.cluster == here.cluster for crew, _ in pods.beyond(world, here.workload)
+    ):
+        return False
+    cluster = world.clusters.get(here.cluster)
+    room = 0
+    if cluster is not None and cluster.ready:
+        room = counted(world, columns(world, here.cluster, deploy.node_selector), one).together
+    reclaiming = world.rooms.reclaiming
+    growth = (
+        0 if deploy.strategy == "EACH" else here.share - len(here.instances) - len(here.waiting)
+    )
+    if (
+        here.waiting
+        or here.ordered
+        or any(node_of(here.cluster, held.node) in reclaiming for held in here.instances)
+    ):
+        return room == 0
+    # With classes each takes its own part.
+    return growth > 0 and (
+        room == 0 or (room < growth and target_of(world, workload, here.share).pods is None)
+    )
 
 
 def _within_share(

@@ -19,6 +19,8 @@ devices they are, no report says.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Final
 
 from immutables import Map
@@ -51,6 +53,7 @@ from ledger.reducers.sightings import (
 from ledger.reducers.world import Released, World
 from ledger.units import ClusterName, Subject
 
+_SAID: Final = attrgetter(*(part.name for part in fields(PodObserved) if part.name != "revision"))
 _NO_INSTANCES: Final[Map[Subject, int]] = Map()
 _NOBODY: Final[Map[str, None]] = Map()
 _NOWHERE: Final[Map[Crew, None]] = Map()
@@ -62,8 +65,13 @@ def observed(world: World, subject: Subject, fact: PodObserved, *, source: str) 
     told = objects.upsert(world.objects, Key("pod", subject), fact, source=source, now=world.now)
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    same_life = told.before is not None
-    return _seen(replace(world, objects=told.objects), world, subject, same_life=same_life)
+    after = replace(world, objects=told.objects)
+    if told.before is None:
+        return _seen(after, world, subject)
+    if _SAID(told.before) == _SAID(fact):
+        # What follows from it was found out when it was said for the first time.
+        return after
+    return _seen(after, world, subject, same_life=True)
 
 
 def deleted(world: World, subject: Subject, fact: PodDeleted, *, source: str) -> World:
@@ -179,6 +187,8 @@ def beyond(world: World, workload: Subject) -> Iterator[tuple[Crew, Holding]]:
 
 def lost(world: World) -> World:
     """What the event or deadline just folded took away: pods that are left are beyond what is placed."""
+    if not world.released:
+        return world
     touched: list[Crew] = []
     for one in world.released:
         node = node_of(one.cluster, one.node)
