@@ -32,6 +32,9 @@ _REMEMBERED: Final = 1 << 14
 _KINDS: Final = 64
 """Selectors and rules of volumes, and sizes of each, of which grounds are kept."""
 
+_FLEETS: Final = 32
+"""Whose hosts are kept: those of the fleets that were asked about last."""
+
 _SHELF: Final = 64
 """Hosts that are spelled together."""
 
@@ -242,7 +245,7 @@ def hosts_of(world: World) -> Hosts:
     return hosts
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_FLEETS)
 def _kept(fleet: FleetName) -> Hosts:
     """What is kept from question to question; another fleet's would serve, but differ in all."""
     assert fleet, "somebody's hosts"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import zip_longest
 from typing import NamedTuple
 
 from hypothesis import HealthCheck, given, settings
@@ -260,3 +261,25 @@ def test_asking_again_serves_nobody(history: list[Happening]) -> None:
     assert not step.decisions
     assert Microseconds(0) <= log.world.now
     assert log.add(TimePassed(log.world.now)).decisions == ()
+
+
+@long_histories
+@given(histories, histories)
+def test_histories_of_a_fleet_are_decided_in_turns_as_each_alone(
+    one: list[Happening], other: list[Happening]
+) -> None:
+    """What is kept of hosts between two questions says nothing of another World's."""
+    alone = [decided(History(), history) for history in (one, other)]
+
+    logs = History(), History()
+    in_turns: list[list[bytes]] = [[], []]
+    for happenings in zip_longest(one, other):
+        for log, made, happening in zip(logs, in_turns, happenings, strict=True):
+            made.extend([] if happening is None else decided(log, [happening]))
+
+    assert in_turns == alone
+
+
+def decided(log: History, history: list[Happening]) -> list[bytes]:
+    steps = [log.add(fact, after=after) for fact, after in history]
+    return [record(made) for step in steps for made in step.decisions]
