@@ -56,10 +56,15 @@ def begun(world: World) -> World:
     """The World at the beginning of an event or deadline: only marks that could not be answered."""
     retries = world.retries
     marked = retries.marked
-    if not (world.policy.hold or retries.served >= world.policy.retry.max_subjects):
-        for question in sorted(marked):
-            if world.latest[question.subject] < retries.first and not _set_late(retries, question):
-                marked = marked.delete(question)
+    if marked and not (world.policy.hold or retries.served >= world.policy.retry.max_subjects):
+        latest, first = world.latest, retries.first
+        stay = [
+            question
+            for question in marked
+            if latest[question.subject] >= first or _set_late(retries, question)
+        ]
+        if len(stay) < len(marked):
+            marked = Map({question: marked[question] for question in stay})
     if marked is retries.marked and retries.first == world.decisions and not retries.served:
         return world
     begun = replace(retries, marked=marked, first=world.decisions, served=0, turns=_NO_TURNS)
@@ -68,6 +73,8 @@ def begun(world: World) -> World:
 
 def _set_late(retries: Retries, question: Question) -> bool:
     """Whether a decision of a later kind set the mark."""
+    if not retries.turns:
+        return False
     turn = _ORDER.index(question.kind)
     since = retries.marked[question].since
     return any(
