@@ -6,13 +6,18 @@ queues hold anywhere. Jobs take part that have tasks which wait in a known queue
 hold is told by queue and namespace. So a round costs what waits and what the nodes are, and nothing
 for what only runs.
 
+Nodes are read cluster by cluster, and what was read of them is kept (``ledger.decisions.spare``); the
+core has them resource by resource.
+
 A job may be restricted in where its tasks go: by the clusters of its division or those that its
 selector matches, by its cluster, by its node selector. Jobs that are restricted alike are in one
 pool of the nodes that are left to them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import add
 from typing import Final, NamedTuple
 
 from ledger.core.capacity.volume_requests import volume_requests
@@ -23,16 +28,18 @@ from ledger.core.fairshare.resources import (
     QueueName,
     Resource,
 )
-from ledger.core.fairshare.room import SLOTS, Node, PoolName
-from ledger.core.fairshare.round import Holding, Job, WaitingTask
+from ledger.core.fairshare.room import SLOTS, Ground, PoolName
+from ledger.core.fairshare.round import Alike, Holding, Job
+from ledger.decisions import spare
+from ledger.decisions.spare import Nodes
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import TaskRequest
-from ledger.facts.canonical import Plain
-from ledger.facts.cluster import NodeUpserted
+from ledger.facts.canonical import Plain, canonical, together
+from ledger.facts.cluster import Labels, NodeUpserted
+from ledger.facts.policy import NamespaceScope
 from ledger.facts.quota import QueueUpserted
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import NOTHING_HELD, Held, cpu_milli
-from ledger.reducers.rooms import in_use
+from ledger.reducers.rooms import takes_work
 from ledger.reducers.tasks import (
     ANYWHERE,
     NO_USE,
@@ -44,15 +51,13 @@ from ledger.reducers.tasks import (
     where,
 )
 from ledger.reducers.world import World
-from ledger.units import NodeName, Subject
+from ledger.units import ClusterName, NodeName, Subject
 
 CPU: Final = Resource("cpu")
 MEMORY: Final = Resource("memory")
 STORAGE: Final = Resource("storage")
 RESOURCES: Final = (CPU, MEMORY, STORAGE)
 """What tasks can ask for, in the order of the names."""
-
-_NO_POOLS: Final[frozenset[PoolName]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +73,12 @@ class Contender:
     pool: PoolName | None
 
 
-class Free(NamedTuple):
-    """What a node has free of what tasks take, signed."""
+class Pool(NamedTuple):
+    """Where the jobs may go that are restricted alike."""
 
-    cpu: int
-    memory: int
-    storage: int
-    pods: int | None
+    name: PoolName
+    inside: Mapping[ClusterName, Sequence[bool]]
+    """Which nodes of a cluster; of one that is not named, none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,11 @@ class Contest:
     queues: tuple[Queue, ...]
     jobs: Mapping[Subject, Contender]
     """In the order of their names."""
-    nodes: tuple[Node, ...]
-    """With what they have free."""
-    free: Mapping[NodeName, Free]
-    """The same as the book has it, less than nothing included."""
+    nodes: Mapping[ClusterName, Nodes]
+    """By cluster, in the order of their names."""
+    pools: tuple[Pool, ...]
+    ground: Ground
+    """The same nodes and pools as the core finds them."""
     used: Mapping[QueueNamespace, Use]
     """By whatever runs, in known queues."""
     weights: Mapping[NamespaceName, int]
@@ -117,19 +122,16 @@ def read(world: World) -> Contest:
         )
     # In no order: looked up by key only.
     used = {key: use for key, use in jobs.used.items() if key.queue in jobs.queues}
-    free: dict[NodeName, Free] = {}
-    nodes: list[Node] = []
-    for node in in_use(world):
-        name = NodeName(f"{node.cluster}/{node.name}")
-        free[name] = left = _free(node, world.book.get(Subject(name), NOTHING_HELD))
-        inside = _NO_POOLS
-        if pools:
-            inside = frozenset(pool for told, pool in pools.items() if _may_go(world, told, node))
-        nodes.append(_node(name, left, inside))
+    nodes = {
+        cluster: spare.nodes(world, cluster)
+        for cluster in sorted(world.clusters)
+        if takes_work(world, cluster)
+    }
+    inside = tuple(_pool(world, nodes, told, name) for told, name in pools.items())
     total = dict.fromkeys(RESOURCES, 0)
-    for one in nodes:
-        for resource in RESOURCES:
-            total[resource] += one.amounts[resource]
+    for one in nodes.values():
+        for resource, column in zip(RESOURCES, (one.cpu, one.memory, one.storage), strict=True):
+            total[resource] += sum(column)
     for use in used.values():
         for resource, amount in amounts(use).items():
             total[resource] += amount
@@ -139,8 +141,9 @@ def read(world: World) -> Contest:
         total=total,
         queues=queues,
         jobs=contenders,
-        nodes=tuple(nodes),
-        free=free,
+        nodes=nodes,
+        pools=inside,
+        ground=_ground(nodes, inside),
         used=used,
         weights={NamespaceName(name): jobs.weight(name) for name in sorted(namespaces)},
     )
@@ -162,8 +165,12 @@ def amounts(of: TaskRequest | Use) -> dict[Resource, int]:
     return {resource: amount for resource, amount in told if amount}
 
 
-def running(contest: Contest) -> list[Holding]:
-    """What namespaces hold beside the jobs that take part, in order."""
+def running(contest: Contest, scope: NamespaceScope) -> list[Holding]:
+    """What is held beside the jobs that take part, in order.
+
+    Of a namespace that has none of them it is told with the others of its queue; one that has some
+    only in other queues is told by itself where what it holds counts in all.
+    """
     left = dict(contest.used)
     for job in contest.jobs.values():
         held = job.tasks.held
@@ -171,11 +178,25 @@ def running(contest: Contest) -> list[Holding]:
             continue
         key = QueueNamespace(job.tasks.queue, job.tasks.namespace)
         left[key] = Use(*(one - other for one, other in zip(left[key], held, strict=True)))
-    return [
-        Holding(QueueName(key.queue), NamespaceName(key.namespace), amounts(left[key]))
-        for key in sorted(left)
-        if left[key].tasks
+    named = {
+        QueueNamespace(job.tasks.queue if scope == "per_queue" else "", job.tasks.namespace)
+        for job in contest.jobs.values()
+    }
+    others: dict[str, Use] = {}
+    holdings = []
+    for key in sorted(left):
+        use = left[key]
+        if not use.tasks:
+            continue
+        if (key if scope == "per_queue" else QueueNamespace("", key.namespace)) in named:
+            namespace = NamespaceName(key.namespace)
+            holdings.append(Holding(QueueName(key.queue), namespace, amounts(use)))
+        else:
+            others[key.queue] = Use(*map(add, others.get(key.queue, NO_USE), use))
+    holdings += [
+        Holding(QueueName(queue), None, amounts(use)) for queue, use in sorted(others.items())
     ]
+    return holdings
 
 
 def in_turn(contest: Contest) -> list[Job]:
@@ -184,7 +205,7 @@ def in_turn(contest: Contest) -> list[Job]:
         Job(
             name=JobName(job.subject),
             queue=QueueName(job.tasks.queue),
-            tasks=_waiting(job),
+            tasks=Alike(job.waiting, amounts(job.request)),
             namespace=NamespaceName(job.tasks.namespace),
             gang_min=job.fact.gang_min,
             priority=job.fact.priority,
@@ -205,9 +226,9 @@ def pool_of(fact: WorkloadUpserted, pools: dict[Where, PoolName]) -> PoolName | 
     return pools.setdefault(told, PoolName(str(len(pools))))
 
 
-def spelled(contest: Contest) -> Plain:
-    """The contest as the plain value that a decision's ``inputs`` digests."""
-    return {
+def spelled(contest: Contest) -> bytes:
+    """The contest as a part of what a decision's ``inputs`` digests."""
+    told: dict[str, Plain] = {
         "total": _plain(contest.total),
         "queues": [
             {
@@ -238,18 +259,32 @@ def spelled(contest: Contest) -> Plain:
             ]
             for job in contest.jobs.values()
         ],
-        "nodes": [
-            [
-                node.name,
-                [node.amounts[resource] for resource in RESOURCES],
-                node.slots,
-                sorted(node.pools),
-            ]
-            for node in contest.nodes
-        ],
         "used": [[*key, *contest.used[key]] for key in sorted(contest.used)],
         "weights": [[name, weight] for name, weight in contest.weights.items()],
     }
+    members = {name: canonical(value) for name, value in told.items()}
+    return together({**members, "nodes": _nodes_spelled(contest)})
+
+
+def _nodes_spelled(contest: Contest) -> bytes:
+    """Each node with its name, what it has free, and the pools it is in."""
+    texts: list[str] = []
+    for cluster, nodes in contest.nodes.items():
+        pools = sorted(
+            (pool.name, pool.inside[cluster]) for pool in contest.pools if cluster in pool.inside
+        )
+        if not pools:
+            if nodes.spelled:
+                texts.append("[]],".join(nodes.spelled) + "[]]")
+            continue
+        ends: dict[tuple[bool, ...], str] = {}
+        for text, *inside in zip(nodes.spelled, *(there for _, there in pools), strict=True):
+            key = tuple(inside)
+            if key not in ends:
+                among = [name for (name, _), is_in in zip(pools, key, strict=True) if is_in]
+                ends[key] = f"{canonical(among).decode()}]"
+            texts.append(text + ends[key])
+    return f"[{','.join(texts)}]".encode()
 
 
 def used_after(
@@ -273,11 +308,6 @@ def _sizes(volumes: tuple[str, ...]) -> int:
         return 0
 
 
-def _waiting(job: Contender) -> list[WaitingTask]:
-    request = amounts(job.request)
-    return [WaitingTask(index, request) for index in job.waiting]
-
-
 def _queue(world: World, name: str) -> Queue:
     fact = world.objects.fact("queue", Subject(name))
     assert isinstance(fact, QueueUpserted), f"queue {name} is known and not there"
@@ -298,29 +328,47 @@ def _without_slots(told: tuple[tuple[str, int], ...]) -> dict[Resource, int]:
     return {Resource(name): amount for name, amount in told if name != SLOTS}
 
 
-def _free(node: NodeUpserted, held: Held) -> Free:
-    return Free(
-        cpu_milli(node) - held.cpu,
-        node.memory - held.memory,
-        node.storage - held.storage,
-        None if node.pods is None else node.pods - held.pods,
+def _ground(by_cluster: Mapping[ClusterName, Nodes], pools: Sequence[Pool]) -> Ground:
+    """The nodes as the core finds them."""
+    # In the order of cluster/node, which that of the clusters alone is not.
+    clusters = sorted(by_cluster, key=lambda cluster: f"{cluster}/")
+    nodes = [by_cluster[cluster] for cluster in clusters]
+    return Ground(
+        names=[*chain.from_iterable(one.names for one in nodes)],
+        amounts={
+            CPU: [*chain.from_iterable(one.cpu for one in nodes)],
+            MEMORY: [*chain.from_iterable(one.memory for one in nodes)],
+            STORAGE: [*chain.from_iterable(one.storage for one in nodes)],
+        },
+        slots=[*chain.from_iterable(one.slots for one in nodes)],
+        pools={
+            pool.name: [
+                *chain.from_iterable(
+                    pool.inside.get(cluster) or [False] * len(by_cluster[cluster].names)
+                    for cluster in clusters
+                )
+            ]
+            for pool in pools
+        },
     )
 
 
-def _node(name: NodeName, free: Free, pools: frozenset[PoolName]) -> Node:
-    return Node(
+def _pool(world: World, nodes: Mapping[ClusterName, Nodes], told: Where, name: PoolName) -> Pool:
+    """Where tasks may go that are restricted like this."""
+    return Pool(
         name,
         {
-            CPU: max(0, free.cpu),
-            MEMORY: max(0, free.memory),
-            STORAGE: max(0, free.storage),
+            cluster: [
+                told.takes_node(_labels(world, node)) if told.node_selector else True
+                for node in there.names
+            ]
+            for cluster, there in nodes.items()
+            if told.takes_cluster(cluster, world.clusters[cluster].labels)
         },
-        None if free.pods is None else max(0, free.pods),
-        pools,
     )
 
 
-def _may_go(world: World, told: Where, node: NodeUpserted) -> bool:
-    """Whether tasks that are restricted like this may go to a node."""
-    labels = world.clusters[node.cluster].labels
-    return told.takes_cluster(node.cluster, labels) and told.takes_node(node.labels)
+def _labels(world: World, node: NodeName) -> Labels:
+    fact = world.objects.fact("node", Subject(node))
+    assert isinstance(fact, NodeUpserted), f"{node} has room and is not there"
+    return fact.labels

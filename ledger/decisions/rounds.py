@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import add
 from typing import Final, NamedTuple
 
 from ledger.core.fairshare.deserved import Claim
@@ -52,19 +53,21 @@ from ledger.core.fairshare.resources import (
     QueueName,
     Resource,
     TaskName,
+    Vector,
     added,
     along,
 )
-from ledger.core.fairshare.room import SLOTS, Node
+from ledger.core.fairshare.room import NO_LIMIT, SLOTS, Ground
 from ledger.core.fairshare.round import Round, RoundQuestion
 from ledger.core.fairshare.stage import GangJob, Scene, Task
 from ledger.decisions import contest as read_off
 from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.contest import Contender, Contest, amounts, takes
+from ledger.decisions.spare import Spare
 from ledger.facts import eviction
 from ledger.facts.allocation import Allocation, Placed, TaskRequest, Way
-from ledger.facts.canonical import Plain, digest
+from ledger.facts.canonical import Plain, canonical, digest_of, together
 from ledger.facts.eviction import Ballot, Evicted, Eviction
 from ledger.facts.fair_share import NamespaceShare, RoundTold
 from ledger.facts.policy import JobKey
@@ -122,6 +125,20 @@ class Loss(NamedTuple):
     ballots: tuple[Ballot, ...]
 
 
+class _Wants(NamedTuple):
+    """What a namespace holds in a queue, and what with all that waits there."""
+
+    namespace: str
+    weight: int
+    held: Vector
+    wanted: Vector
+    weighted: Fraction
+    """The dominant share of what it holds, per weight."""
+
+
+_NOTHING: Final[Vector] = (0,) * len(read_off.RESOURCES)
+
+
 @dataclass(slots=True)
 class _Came:
     """What came of a round so far, by job and index."""
@@ -156,7 +173,7 @@ def answer(world: World) -> Sequence[Answered]:
     refusals = list(_refusals(world, contest, came))
     if not (outcomes or refusals):
         return ()
-    inputs = digest(spelled(world, contest)).hex()
+    inputs = digest_of(spelled(world, contest)).hex()
     version = world.policy.algorithms.fairshare
     if outcomes:
         told = RoundTold(number, _shares(world, contest, came))
@@ -176,11 +193,10 @@ def answer(world: World) -> Sequence[Answered]:
     ]
 
 
-def spelled(world: World, contest: Contest) -> Plain:
-    """What a round is decided from, as the plain value that its decisions' ``inputs`` digests."""
+def spelled(world: World, contest: Contest) -> bytes:
+    """What a round is decided from, as its decisions' ``inputs`` digests it."""
     policy = world.policy.fairshare
-    return {
-        "contest": read_off.spelled(contest),
+    told: dict[str, Plain] = {
         "job_order": policy.job_order,
         "max_tasks": world.policy.round.max_tasks,
         "scope": policy.scope,
@@ -188,6 +204,8 @@ def spelled(world: World, contest: Contest) -> Plain:
         "reclaim": policy.voters.reclaim if policy.reclaim else None,
         "running": _running_spelled(world) if policy.preempt or policy.reclaim else None,
     }
+    members = {name: canonical(value) for name, value in told.items()}
+    return together({**members, "contest": read_off.spelled(contest)})
 
 
 def _running_spelled(world: World) -> Plain:
@@ -208,12 +226,13 @@ def _played(world: World, contest: Contest) -> _Came:
             total=contest.total,
             queues=contest.queues,
             jobs=read_off.in_turn(contest),
-            nodes=contest.nodes,
-            running=read_off.running(contest),
+            nodes=contest.ground,
+            running=read_off.running(contest, policy.scope),
             weights=contest.weights,
             job_order=[_RANKS[key] for key in policy.job_order],
             max_tasks=most,
             scope=policy.scope,
+            tells_behind=False,
         )
     )
     came = _Came(played)
@@ -299,7 +318,8 @@ def _scene(world: World, contest: Contest, came: _Came, voters: Sequence[NamedVo
     """The nodes with all that runs on them, as the steps before left it."""
     jobs: list[GangJob] = []
     tasks: list[Task] = []
-    held: dict[NodeName, list[TaskRequest]] = {name: [] for name in contest.free}
+    held: dict[NodeName, list[TaskRequest]] = {}
+    there = {*contest.ground.names}
     for subject, state in _known_jobs(world):
         fact = world.workload(subject)
         assert fact is not None, f"{subject} has tasks and is not there"
@@ -318,12 +338,12 @@ def _scene(world: World, contest: Contest, came: _Came, voters: Sequence[NamedVo
         for index in range(state.replicas):
             tasks.append(_task(world, subject, fact, index, came))
             runs = state.running.get(index)
-            if runs is not None and (node := NodeName(runs.node)) in held:
-                held[node].append(runs.request)
+            if runs is not None and (node := NodeName(runs.node)) in there:
+                held.setdefault(node, []).append(runs.request)
     return Scene(
         queues=contest.queues,
         jobs=jobs,
-        nodes=[_whole(contest, node, held[node.name]) for node in contest.nodes],
+        nodes=_whole(contest, held),
         tasks=tasks,
         weights=contest.weights,
         voters=voters,
@@ -362,19 +382,26 @@ def _task(world: World, subject: Subject, fact: WorkloadUpserted, index: int, ca
     )
 
 
-def _whole(contest: Contest, node: Node, held: Sequence[TaskRequest]) -> Node:
-    """A node with what it has for jobs: what is free, and what they hold."""
-    free = contest.free[node.name]
-    pods = None if free.pods is None else max(0, free.pods + len(held))
-    return replace(
-        node,
-        amounts={
-            read_off.CPU: max(0, free.cpu + sum(one.cpu for one in held)),
-            read_off.MEMORY: max(0, free.memory + sum(one.memory for one in held)),
-            read_off.STORAGE: max(0, free.storage + sum(one.storage for one in held)),
-        },
-        slots=pods,
-    )
+def _whole(contest: Contest, held: Mapping[NodeName, Sequence[TaskRequest]]) -> Ground:
+    """The nodes with what they have for jobs: what is free, and what they hold."""
+    ground = contest.ground
+    columns = {resource: [*ground.amounts[resource]] for resource in read_off.RESOURCES}
+    slots = [*ground.slots]
+    for place, name in enumerate(ground.names):
+        if name not in held:
+            continue
+        spare, tasks = _spare(contest, name), held[name]
+        columns[read_off.CPU][place] = max(0, spare.cpu + sum(one.cpu for one in tasks))
+        columns[read_off.MEMORY][place] = max(0, spare.memory + sum(one.memory for one in tasks))
+        columns[read_off.STORAGE][place] = max(0, spare.storage + sum(one.storage for one in tasks))
+        if spare.pods is not None:
+            slots[place] = max(0, spare.pods + len(tasks))
+    return replace(ground, amounts=columns, slots=slots)
+
+
+def _spare(contest: Contest, node: NodeName) -> Spare:
+    cluster, _ = _cluster_and_node(node)
+    return contest.nodes[cluster].of(node)
 
 
 def _make_way(came: _Came, made: Evictions, way: eviction.Way) -> None:
@@ -404,8 +431,7 @@ def _backfill(rules: versions.FairshareRules, contest: Contest, came: _Came, mos
     if not ready:
         return
     pools = [job.pool for job in ready if job.pool is not None]
-    most_tasks = came.count + sum(len(job.waiting) for job in ready)
-    room = rules.room(_slots_left(contest, came), pools, most_tasks)
+    room = rules.room(_slots_left(contest, came), pools)
     for job in ready:
         needs = room.needs((), job.pool)
         for index in job.waiting:
@@ -421,20 +447,20 @@ def _backfill(rules: versions.FairshareRules, contest: Contest, came: _Came, mos
             came.place(TaskId(job.subject, index), Place(room.names[node], "backfill", None))
 
 
-def _slots_left(contest: Contest, came: _Came) -> list[Node]:
-    taken: dict[NodeName, int] = {}
+def _slots_left(contest: Contest, came: _Came) -> Ground:
+    """The nodes with nothing but the slots that are left."""
+    taken: Counter[NodeName] = Counter()
     for places in came.places.values():
-        for place in places.values():
-            taken[place.node] = taken.get(place.node, 0) + 1
+        taken.update(place.node for place in places.values())
     for losses in came.losses.values():
-        for loss in losses.values():
-            taken[loss.node] = taken.get(loss.node, 0) - 1
-    left = []
-    for node in contest.nodes:
-        pods = contest.free[node.name].pods
-        slots = None if pods is None else max(0, pods - taken.get(node.name, 0))
-        left.append(Node(node.name, {}, slots, node.pools))
-    return left
+        taken.subtract(loss.node for loss in losses.values())
+    slots = [*contest.ground.slots]
+    for place, name in enumerate(contest.ground.names):
+        if slots[place] != NO_LIMIT and taken[name]:
+            pods = _spare(contest, name).pods
+            assert pods is not None, f"{name} counts its tasks"
+            slots[place] = max(0, pods - taken[name])
+    return replace(contest.ground, amounts={}, slots=slots)
 
 
 def _evictions(
@@ -584,9 +610,14 @@ def _deserved(resource: Resource, deserved: Fraction) -> dict[str, int]:
 def _shares(world: World, contest: Contest, came: _Came) -> tuple[NamespaceShare, ...]:
     """How namespaces stand in their queues, where that is not what was told last."""
     rules = versions.fairshare(world.policy.algorithms.fairshare)
-    now = {_key(share): share for share in _standing(world, contest, came, rules)}
     before = world.jobs.shares
-    rows = [share for key, share in now.items() if before.get(key) != share]
+    rows: list[NamespaceShare] = []
+    now: set[tuple[str, str, str]] = set()
+    for share in _standing(world, contest, came, rules):
+        key = _key(share)
+        now.add(key)
+        if before.get(key) != share:
+            rows.append(share)
     rows += [
         share._replace(requested=0, deserved=Fraction(0), allocated=0, weighted_share=Fraction(0))
         for key, share in before.items()
@@ -600,45 +631,43 @@ def _standing(
 ) -> Iterator[NamespaceShare]:
     """Every namespace in every queue, in every resource that it holds or waits for."""
     jobs = world.jobs.of
-    waiting: dict[QueueNamespace, dict[Resource, int]] = {}
+    waiting: dict[QueueNamespace, Vector] = {}
     for subject in sorted({*contest.jobs, *came.losses}):
         fact = world.workload(subject)
         assert fact is not None
-        left = came.left(subject, jobs[subject])
-        more = waiting.setdefault(_of(jobs[subject]), {})
-        for resource, amount in amounts(takes(fact)).items():
-            more[resource] = more.get(resource, 0) + left * amount
+        tasks = jobs[subject]
+        more = [came.left(subject, tasks) * amount for amount in takes(fact)]
+        key = _of(tasks)
+        waiting[key] = tuple(map(add, waiting.get(key, _NOTHING), more))
     used = _used(world, contest, came)
     of_total = ShareOfTotal(
         along(read_off.RESOURCES, contest.total), max(contest.weights.values(), default=1)
     )
-    by_queue: dict[str, list[QueueNamespace]] = {}
+    by_queue: dict[str, list[_Wants]] = {}
     for key in sorted({*used, *waiting}):
-        by_queue.setdefault(key.queue, []).append(key)
+        use = used.get(key, NO_USE)
+        held = (use.cpu, use.memory, use.storage)
+        wanted = tuple(map(add, held, waiting.get(key, _NOTHING)))
+        weight = contest.weights[NamespaceName(key.namespace)]
+        wants = _Wants(key.namespace, weight, held, wanted, of_total.share(held, weight))
+        by_queue.setdefault(key.queue, []).append(wants)
     for queue, inside in by_queue.items():
         parts = came.played.shared.of(QueueName(queue))
-        weights = {key: contest.weights[NamespaceName(key.namespace)] for key in inside}
-        held = {key: amounts(used.get(key, NO_USE)) for key in inside}
-        wanted = {key: added([held[key], waiting.get(key, {})]) for key in inside}
-        weighted = {
-            key: of_total.share(along(read_off.RESOURCES, held[key]), weights[key])
-            for key in inside
-        }
-        for resource in read_off.RESOURCES:
-            asking = [key for key in inside if wanted[key].get(resource)]
+        for place, resource in enumerate(read_off.RESOURCES):
+            asking = [one for one in inside if one.wanted[place]]
             if not asking:
                 continue
-            claims = [Claim(weights[key], 0, wanted[key][resource]) for key in asking]
-            for key, part in zip(asking, rules.fill(parts[resource], claims).parts, strict=True):
+            claims = [Claim(one.weight, 0, one.wanted[place]) for one in asking]
+            for one, part in zip(asking, rules.fill(parts[resource], claims).parts, strict=True):
                 yield NamespaceShare(
-                    queue=key.queue,
-                    namespace=key.namespace,
-                    resource=resource,
-                    weight=weights[key],
-                    requested=wanted[key][resource],
-                    deserved=part,
-                    allocated=held[key].get(resource, 0),
-                    weighted_share=weighted[key],
+                    queue,
+                    one.namespace,
+                    resource,
+                    one.weight,
+                    one.wanted[place],
+                    part,
+                    one.held[place],
+                    one.weighted,
                 )
 
 

@@ -36,7 +36,7 @@ from ledger.core.division.shortage import Shortage
 from ledger.core.division.webster import Apportionment, apportion
 from ledger.core.fairshare.deserved import Claim, Fill, fill
 from ledger.core.fairshare.eviction import Evictions, preempt, reclaim
-from ledger.core.fairshare.room import Node, PoolName, Room
+from ledger.core.fairshare.room import Ground, PoolName, Room
 from ledger.core.fairshare.round import Round, RoundQuestion, allocate
 from ledger.core.fairshare.stage import Scene
 from ledger.core.lot import Lot
@@ -154,7 +154,7 @@ class FairshareRules:
     allocate: Callable[[RoundQuestion], Round]
     preempt: Callable[[Scene], Evictions]
     reclaim: Callable[[Scene], Evictions]
-    room: Callable[[Sequence[Node], Sequence[PoolName], int], Room]
+    room: Callable[[Ground, Sequence[PoolName]], Room]
     """For tasks that ask for nothing but a slot."""
     fill: Callable[[Fraction, Sequence[Claim]], Fill]
 
@@ -292,8 +292,8 @@ DISK: Final = Versions(
 )
 
 
-def _slots_1(nodes: Sequence[Node], pools: Sequence[PoolName], most_tasks: int) -> Room:
-    return Room(nodes, (), most_tasks=most_tasks, pools=pools)
+def _slots_1(nodes: Ground, pools: Sequence[PoolName]) -> Room:
+    return Room(nodes, (), pools=pools)
 
 
 FAIRSHARE: Final = Versions(

@@ -23,9 +23,20 @@ def canonical(value: Plain) -> bytes:
     return _SPELLING.encode(value).encode()
 
 
+def together(members: Mapping[str, bytes]) -> bytes:
+    """The one spelling of an object whose members are spelled already."""
+    spelled = [canonical(name) + b":" + members[name] for name in sorted(members)]
+    return b"{" + b",".join(spelled) + b"}"
+
+
 def digest(value: Plain) -> bytes:
     """SHA-256 over the one spelling of ``value``."""
-    return hashlib.sha256(canonical(value)).digest()
+    return digest_of(canonical(value))
+
+
+def digest_of(spelling: bytes) -> bytes:
+    """SHA-256 over a spelling."""
+    return hashlib.sha256(spelling).digest()
 
 
 def digest_beside(name: str, spelled: bytes, rest: Mapping[str, Plain]) -> bytes:

@@ -16,7 +16,8 @@ Where the page says little:
   task can be done of a job without a queue.
 * A job of which no task waits or runs takes no part: a guarantee of its queue is nobody's then.
 * A round that had to stop at the most tasks ends there, and is due again with the next event, whatever
-  the count, or at once where rounds have no deadlines. Who is still in line is told nothing.
+  the count, or at once where rounds have no deadlines. Who is still in line is told nothing. The
+  backfill has to stop only before a task that a slot is free for.
 * While the fleet holds, a round's deadline waits, and fires before the event after the one that
   lifts it; fleet time does not run back for it.
 * ``below gang_min`` in the codes of losers: at the end of the round.
@@ -556,12 +557,18 @@ class Floor:
 
     def seat(self, job: str, index: int) -> bool:
         """Whether some node takes the task; the first by name does."""
+        node = self.somewhere(job)
+        if node is not None:
+            self.put(job, index, node)
+        return node is not None
+
+    def somewhere(self, job: str) -> str | None:
+        """The first node by name that takes one more task of the job."""
         for node in self.nodes:
             free, slots = self.room[node]
             if self.jobs.takes(node, job) and fits(free, slots, self.request(job)):
-                self.put(job, index, node)
-                return True
-        return False
+                return node
+        return None
 
     def put(self, job: str, index: int, node: str) -> None:
         free, slots = self.room[node]
@@ -774,8 +781,9 @@ class Floor:
         for job in self.names:
             if self.for_nothing(job) and self.queues[self.queue(job)].is_open and self.ready(job):
                 for index in self.left(job):
-                    if not self.may_place(1) or not self.seat(job, index):
+                    if not self.somewhere(job) or not self.may_place(1):
                         break
+                    self.seat(job, index)
 
     def in_turn(self) -> list[str]:
         """Whom a round that had to stop did not come to: they did not lose."""

@@ -4,11 +4,15 @@ Whoever asks, and about whichever World: the newest, one that was left behind lo
 somebody made from it meanwhile.
 """
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from ledger.core.capacity.amounts import INFINITE
 from ledger.core.capacity.cpu import cpu_capacity
+from ledger.decisions import spare
 from ledger.decisions.columns import Columns, columns
 from ledger.decisions.room import Wanted, bound, capacity, counted, cpu_node, wanted, whole
 from ledger.decisions.step import advance
@@ -53,7 +57,9 @@ def test_columns_that_are_kept_are_those_that_are_made_anew(
 
 
 def assert_the_same(world: World) -> None:
+    no_trails = replace(world, rooms=replace(world.rooms, trails=Map()))
     for cluster in CLUSTERS:
+        assert spare.nodes(world, cluster) == spare.nodes(no_trails, cluster)
         for selector in SELECTORS:
             kept = columns(world, cluster, selector)
             anew = Columns(world, cluster, selector)

@@ -1,7 +1,7 @@
 """What holds of fair shares, whoever asks for them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -26,9 +26,17 @@ from ledger.core.fairshare.gang import TaskStatus
 from ledger.core.fairshare.orders import JOB_ORDER, JobRank, exact_bits, exact_key
 from ledger.core.fairshare.queues import Queue
 from ledger.core.fairshare.reasons import NamespaceBehind, QueueOverused
-from ledger.core.fairshare.resources import JobName, NamespaceName, QueueName, Resource, TaskName
-from ledger.core.fairshare.room import Node, Room
+from ledger.core.fairshare.resources import (
+    JobName,
+    NamespaceName,
+    QueueName,
+    Resource,
+    TaskName,
+    added,
+)
+from ledger.core.fairshare.room import Node, Room, ground
 from ledger.core.fairshare.round import (
+    Alike,
     Holding,
     Job,
     Round,
@@ -465,11 +473,21 @@ def test_a_namespace_weighs_as_much_as_its_heaviest_quota(
         assert len(quotas.invalid) == len(unusable) - len(usable)
 
 
-@given(nodes(), st.lists(st.tuples(requests, st.booleans()), max_size=8))
+many_nodes = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([None, 0, 1, 2])), max_size=12
+).map(
+    lambda drawn: [
+        Node(NodeName(f"n{place:02}"), {CPU: cpu, MEM: memory}, slots)
+        for place, (cpu, memory, slots) in enumerate(drawn)
+    ]
+)
+
+
+@given(st.one_of(nodes(), many_nodes), st.lists(st.tuples(requests, st.booleans()), max_size=8))
 def test_the_first_node_that_fits_is_found_and_room_comes_back(
     machines: list[Node], asked: list[tuple[dict[Resource, int], bool]]
 ) -> None:
-    room = Room(machines, [CPU, MEM], most_tasks=len(asked))
+    room = Room(machines, [CPU, MEM])
     free = [
         ({d: n.amounts.get(d, 0) for d in (CPU, MEM)}, n.slots)
         for n in sorted(machines, key=lambda node: node.name)
@@ -502,6 +520,51 @@ def test_a_round_places_as_if_everybody_were_looked_at_for_every_turn(
     played = allocate(question)
 
     assert list(played.places) == model.round_of(question)
+
+
+@given(rounds())
+def test_nodes_tasks_and_holdings_may_be_told_together(question: RoundQuestion) -> None:
+    jobs = [
+        replace(job, tasks=[WaitingTask(task.index, first.request) for task in job.tasks])
+        for job in question.jobs
+        for first in [*job.tasks, WaitingTask(0, {})][:1]
+    ]
+    each = replace(question, jobs=jobs)
+    with_jobs = {job.namespace for job in jobs}
+    others = [holding for holding in question.running if holding.namespace not in with_jobs]
+    together = replace(
+        question,
+        jobs=[
+            replace(job, tasks=Alike(sorted(task.index for task in job.tasks), first.request))
+            for job in jobs
+            for first in [*job.tasks, WaitingTask(0, {})][:1]
+        ],
+        nodes=ground([*question.nodes]),
+        running=[
+            *(holding for holding in question.running if holding.namespace in with_jobs),
+            *(
+                Holding(queue, None, added(one.amounts for one in others if one.queue == queue))
+                for queue in sorted({holding.queue for holding in others})
+            ),
+        ],
+    )
+
+    played, again = allocate(each), allocate(together)
+
+    assert repr(again.shared) == repr(played.shared)
+    assert again.turns == played.turns
+    assert repr(again.losers) == repr(played.losers)
+    assert again.used.items() <= played.used.items()
+    assert sorted(map(repr, together.nodes)) == sorted(map(repr, _with_all(question.nodes)))
+
+
+def _with_all(nodes: Collection[Node]) -> list[Node]:
+    """The nodes, each with all resources that one of them has."""
+    resources = sorted({resource for node in nodes for resource in node.amounts})
+    return [
+        replace(node, amounts={resource: node.amounts.get(resource, 0) for resource in resources})
+        for node in nodes
+    ]
 
 
 @given(
@@ -563,7 +626,7 @@ def test_neither_the_order_of_the_inputs_nor_the_scale_of_weights_shows_in_a_rou
     assert list(heavier.places) == list(played.places)
 
 
-def shuffled(things: Sequence[Thing], shuffler: Random) -> list[Thing]:
+def shuffled(things: Collection[Thing], shuffler: Random) -> list[Thing]:
     copy = list(things)
     shuffler.shuffle(copy)
     return copy

@@ -72,7 +72,7 @@ class ShareOfTotal:
 
     def share(self, used: Sequence[int], weight: int = 1) -> Fraction:
         """The share per weight."""
-        parts = (used[place] * part for place, part in self._parts)
+        parts = [used[place] * part for place, part in self._parts]
         return Fraction(max(0, max(parts, default=0)), self._common * weight)
 
 

@@ -23,11 +23,12 @@ Evicting tasks to make room is ``ledger.core.fairshare.eviction``, past use as a
 what a namespace holds is ``ledger.core.fairshare.decay``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Literal, get_args
+from operator import ge
+from typing import Literal, NamedTuple, get_args
 
 from ledger.core.fairshare.deserved import Deserved, QueueClaim, deserve
 from ledger.core.fairshare.orders import (
@@ -84,6 +85,28 @@ class WaitingTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Alike:
+    """Waiting tasks that all ask for the same and are equally important."""
+
+    indices: Sequence[int]
+    """In order."""
+    request: Amounts
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.indices)
+
+    def __contains__(self, task: object) -> bool:
+        """Whether this is one of them."""
+        return task in [*self]
+
+    def __iter__(self) -> Iterator[WaitingTask]:
+        """Each by itself."""
+        for index in self.indices:
+            yield WaitingTask(index, self.request)
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A job with its waiting tasks; ``seq`` is the place in the log of the event that made it.
 
@@ -93,7 +116,7 @@ class Job:
 
     name: JobName
     queue: QueueName
-    tasks: Sequence[WaitingTask]
+    tasks: Collection[WaitingTask]
     namespace: NamespaceName = DEFAULT_NAMESPACE
     gang_min: int = 1
     priority: int = 0
@@ -106,10 +129,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a namespace holds in a queue besides the jobs of the round."""
+    """What a namespace holds in a queue besides the jobs of the round.
+
+    Without a name it is what several hold together that have no job in it.
+    """
 
     queue: QueueName
-    namespace: NamespaceName
+    namespace: NamespaceName | None
     amounts: Amounts
 
 
@@ -132,7 +158,7 @@ class RoundQuestion:
     total: Amounts
     queues: Sequence[Queue]
     jobs: Sequence[Job]
-    nodes: Sequence[Node]
+    nodes: Collection[Node]
     running: Sequence[Holding] = ()
     weights: Mapping[NamespaceName, int] = field(default_factory=dict)
     deserved: Mapping[QueueName, Amounts] = field(default_factory=dict)
@@ -140,6 +166,8 @@ class RoundQuestion:
     job_order: Sequence[JobRank] = JOB_ORDER
     max_tasks: int | None = None
     scope: Scope = "per_queue"
+    tells_behind: bool = True
+    """Whether losers are told who stood before them; nothing is decided by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +191,8 @@ class Round:
     """What came of a round.
 
     ``shared`` tells how the total was shared out, ``deserved`` what counted in the end, each for
-    the queues with a job or a holding. ``used`` is what namespaces hold in queues afterwards.
+    the queues with a job or a holding. ``used`` is what namespaces hold in queues afterwards, as far
+    as they are named.
     Losers are in the order of their names.
     """
 
@@ -190,11 +219,10 @@ def allocate(question: RoundQuestion) -> Round:
     return played
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """A waiting task along the resources of the round."""
 
-    index: int
+    number: int
     vector: Vector
     asked: Needs
     needs: Needs
@@ -204,25 +232,48 @@ class _Line:
     """A job in line."""
 
     __slots__ = (
-        *("at", "best_effort", "gang_short", "job", "last_obstacle", "obstacle"),
-        *("placed", "ready", "share", "tasks", "used"),
+        *("at", "best_effort", "count", "gang_short", "indices", "job", "last_obstacle"),
+        *("obstacle", "placed", "ready", "share", "tasks", "used"),
     )
 
-    def __init__(self, job: Job, tasks: list[_Task], used: list[int], share: "_Share") -> None:
+    def __init__(
+        self,
+        job: Job,
+        tasks: list[_Task],
+        indices: Sequence[int] | None,
+        used: list[int],
+        share: "_Share",
+    ) -> None:
         self.job = job
         self.tasks = tasks
+        self.indices = indices
+        """Of tasks that are all like the first; None where each is told."""
+        self.count = len(tasks) if indices is None else len(indices)
         self.used = used
         self.share = share
         self.at = 0
         self.placed = 0
         self.ready = job.ready
-        self.best_effort = sum(1 for task in tasks if not task.asked)
+        if indices is None:
+            self.best_effort = sum(1 for task in tasks if not task.asked)
+        else:
+            self.best_effort = 0 if tasks[0].asked else self.count
         self.obstacle: QueueLimit | NodeFit | None = None
         self.last_obstacle: QueueLimit | NodeFit | None = None
         self.gang_short: GangShort | None = None
 
     def is_ready(self) -> bool:
         return self.ready + self.best_effort >= self.job.gang_min
+
+    def next_task(self) -> _Task:
+        """The task at which the line stands."""
+        if self.indices is None:
+            return self.tasks[self.at]
+        return self.tasks[0]._replace(number=self.indices[self.at])
+
+    def alike_from_here(self) -> int:
+        """How many of the tasks from there on are sure to meet what the first of them meets."""
+        return 1 if self.indices is None else self.count - self.at
 
     def at_most_now(self) -> int:
         """How many tasks the next turn can place."""
@@ -296,7 +347,6 @@ class _Play:
         self._room = Room(
             question.nodes,
             self._resources,
-            most_tasks=sum(len(job.tasks) for job in jobs),
             pools=(job.pool for job in jobs if job.pool is not None),
         )
         self._needs: dict[tuple[Vector, PoolName | None], tuple[Needs, Needs]] = {}
@@ -306,7 +356,11 @@ class _Play:
         }
         self._everywhere: dict[NamespaceName, list[int]] = {}
         for holding in running:
-            self._hold(holding.queue, holding.namespace, along(self._resources, holding.amounts))
+            held = along(self._resources, holding.amounts)
+            if holding.namespace is None:
+                _add(self._queues[holding.queue].used, held)
+            else:
+                self._hold(holding.queue, holding.namespace, held)
         self._lines = {job.name: self._line(job) for job in jobs}
         self._turns: list[Turn] = []
         self._placed = 0
@@ -334,7 +388,7 @@ class _Play:
                 break
             heappop(queue.namespaces)
             heappop(share.lines)
-            if self._turn(queue, share, line) and line.at < len(line.tasks):
+            if self._turn(queue, share, line) and line.at < line.count:
                 heappush(share.lines, (self._job_key(line), line))
             if share.lines:
                 heappush(queue.namespaces, (self._namespace_key(share), share.name))
@@ -395,22 +449,21 @@ class _Play:
     def _line(self, job: Job) -> _Line:
         held = along(self._resources, job.held)
         share = self._hold(job.queue, job.namespace, held)
-        ordered = sorted(job.tasks, key=lambda task: (-task.priority, task.index))
-        line = _Line(job, list(self._tasks(ordered, job.pool)), list(held), share)
+        line = _Line(job, *self._tasks(job), list(held), share)
         self._queues[job.queue].lines.append(line)
         return line
 
-    def _tasks(self, tasks: Sequence[WaitingTask], pool: PoolName | None) -> Iterator[_Task]:
-        request: Amounts | None = None
-        vector: Vector = ()
-        both: tuple[Needs, Needs] = ([], [])
-        for task in tasks:
-            # Tasks of a job mostly share one request, which is worked out once.
-            if task.request is not request:
-                request = task.request
-                vector = along(self._resources, request)
-                both = self._needs_of(vector, pool)
-            yield _Task(task.index, vector, *both)
+    def _tasks(self, job: Job) -> tuple[list[_Task], Sequence[int] | None]:
+        """The tasks of a job in their order; if they are alike, one of them and the indices."""
+        if isinstance(job.tasks, Alike):
+            first = self._task(0, job.tasks.request, job.pool)
+            return [first], job.tasks.indices
+        ordered = sorted(job.tasks, key=lambda task: (-task.priority, task.index))
+        return [self._task(task.index, task.request, job.pool) for task in ordered], None
+
+    def _task(self, index: int, request: Amounts, pool: PoolName | None) -> _Task:
+        vector = along(self._resources, request)
+        return _Task(index, vector, *self._needs_of(vector, pool))
 
     def _needs_of(self, vector: Vector, pool: PoolName | None) -> tuple[Needs, Needs]:
         both = self._needs.get((vector, pool))
@@ -424,7 +477,7 @@ class _Play:
         if not queue.queue.is_open:
             return False
         for line in queue.lines:
-            if line.tasks and _can_be_ready(line.job):
+            if line.count and _can_be_ready(line.job):
                 line.share.lines.append((self._job_key(line), line))
         for share in queue.shares.values():
             if share.lines:
@@ -472,13 +525,14 @@ class _Play:
         placed: list[tuple[_Task, int]] = []
         obstacle: QueueLimit | NodeFit | None = None
         beyond_limit = 0
-        while line.at < len(line.tasks):
-            task = line.tasks[line.at]
+        while line.at < line.count:
+            task = line.next_task()
             beyond = queue.measure.first_beyond(queue.used, task.asked)
             if beyond is not None:
                 # The queue gives nothing back before the round ends: this task need not come again.
-                line.at += 1
-                beyond_limit += 1
+                alike = line.alike_from_here()
+                line.at += alike
+                beyond_limit += alike
                 obstacle = obstacle or self._limit(queue, task, beyond)
                 continue
             node = self._room.first(task.needs)
@@ -529,14 +583,14 @@ class _Play:
                 queue_share=queue.measure.share(queue_used),
                 namespace_share=weighted,
                 standing=standing,
-                places=tuple((task.index, self._room.names[node]) for task, node in placed),
+                places=tuple((task.number, self._room.names[node]) for task, node in placed),
             )
         )
 
     def _limit(self, queue: _QueueLine, task: _Task, place: int) -> QueueLimit:
         resource = self._resources[place]
         return QueueLimit(
-            task=task.index,
+            task=task.number,
             resource=resource,
             deserved=self._deserved[queue.queue.name][resource],
             allocated=queue.used[place],
@@ -555,7 +609,7 @@ class _Play:
             lacking = self._room.lacking(task.needs)
             if settled:
                 self._lacking[needs] = lacking
-        return NodeFit(task.index, len(self._room.names), lacking)
+        return NodeFit(task.number, len(self._room.names), lacking)
 
     def _losers(self, *, full: bool) -> Iterator[Loser]:
         in_line = {
@@ -570,7 +624,7 @@ class _Play:
                 if job.tasks:
                     yield Loser(job.name, len(job.tasks), (UnknownQueue(job.queue),))
                 continue
-            waiting = len(line.tasks) - line.placed
+            waiting = line.count - line.placed
             if waiting:
                 reasons = self._reasons(line, in_line=job.name in in_line, full=full)
                 yield Loser(job.name, waiting, tuple(reasons), line.last_obstacle)
@@ -596,7 +650,7 @@ class _Play:
             )
         elif full and self._question.max_tasks is not None:
             yield RoundFull(self._question.max_tasks, self._placed)
-        if queue.served is not None:
+        if queue.served is not None and self._question.tells_behind:
             yield from self._behind(line, queue.served)
 
     def _behind(self, line: _Line, served: _Served) -> Iterator[Reason]:
@@ -622,7 +676,11 @@ def _requests(jobs: Sequence[Job], running: Sequence[Holding]) -> dict[QueueName
     for job in jobs:
         mine = vectors.setdefault(job.queue, [])
         mine.append(job.held)
-        mine.extend(task.request for task in job.tasks)
+        if isinstance(job.tasks, Alike):
+            times = len(job.tasks)
+            mine.append({name: times * amount for name, amount in job.tasks.request.items()})
+        else:
+            mine.extend(task.request for task in job.tasks)
     for holding in running:
         vectors.setdefault(holding.queue, []).append(holding.amounts)
     return {queue: added(theirs) for queue, theirs in vectors.items()}
@@ -650,6 +708,19 @@ def _add(used: list[int], vector: Vector) -> None:
         used[place] += amount
 
 
+def _require_tasks(job: Job) -> None:
+    tasks = job.tasks
+    if isinstance(tasks, Alike):
+        require_counts(f"job {job.name}: tasks", tasks.request)
+        if any(map(ge, tasks.indices, tasks.indices[1:])):
+            raise InvalidRequest("invalid_request", f"job {job.name}: tasks out of order")
+        return
+    if len({task.index for task in tasks}) < len(tasks):
+        raise InvalidRequest("invalid_request", f"job {job.name}: one index for two tasks")
+    for task in tasks:
+        require_counts(f"job {job.name}: task {task.index}", task.request)
+
+
 def _require_valid(question: RoundQuestion) -> None:
     require_counts("total", question.total)
     require_queues(question.queues)
@@ -662,10 +733,7 @@ def _require_valid(question: RoundQuestion) -> None:
         require_count(f"job {job.name}: gang_min", job.gang_min)
         require_count(f"job {job.name}: ready", job.ready)
         require_counts(f"job {job.name}: held", job.held)
-        if len({task.index for task in job.tasks}) < len(job.tasks):
-            raise InvalidRequest("invalid_request", f"job {job.name}: one index for two tasks")
-        for task in job.tasks:
-            require_counts(f"job {job.name}: task {task.index}", task.request)
+        _require_tasks(job)
     for holding in question.running:
         require_counts(f"running in {holding.queue}", holding.amounts)
     for namespace in sorted(question.weights):

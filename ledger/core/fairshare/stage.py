@@ -37,7 +37,7 @@ from ledger.core.fairshare.resources import (
     added,
     along,
 )
-from ledger.core.fairshare.room import Needs, Node, PoolName, Room, asked, require_nodes
+from ledger.core.fairshare.room import Ground, Needs, Node, PoolName, Room, asked, require_nodes
 from ledger.core.fairshare.victims import Holdings, JobCount, Party, Voter, require_voters
 from ledger.core.shares import require_count, require_counts, require_distinct
 from ledger.units import NodeName
@@ -87,7 +87,7 @@ class Scene:
 
     queues: Sequence[Queue]
     jobs: Sequence[GangJob]
-    nodes: Sequence[Node]
+    nodes: Collection[Node]
     tasks: Sequence[Task]
     weights: Mapping[NamespaceName, int] = field(default_factory=dict)
     voters: Sequence[Voter] | None = None
@@ -127,7 +127,7 @@ class Stage:
         for task in scene.tasks:
             self.tasks_of.setdefault(task.job, []).append(task)
 
-        total = added(node.amounts for node in scene.nodes) if scene.total is None else scene.total
+        total = _together(scene.nodes) if scene.total is None else scene.total
         self.shared = self._share_out(total) if scene.shared is None else scene.shared
         self.resources = tuple(self.shared.resources)
         self.deserved = {name: self._deserved_by(name, scene) for name in self.shared.queues}
@@ -141,7 +141,6 @@ class Stage:
         self.room = Room(
             scene.nodes,
             self.resources,
-            most_tasks=len(scene.tasks),
             pools=(pool for pool in pools.values() if pool is not None),
         )
         self._places = {name: place for place, name in enumerate(self.room.names)}
@@ -352,6 +351,13 @@ class Stage:
                 queue = self.jobs[task.job].queue
                 found.setdefault(task.node, {}).setdefault(queue, []).append(task)
         return found
+
+
+def _together(nodes: Collection[Node]) -> Amounts:
+    """What nodes have together."""
+    if isinstance(nodes, Ground):
+        return {resource: sum(column) for resource, column in nodes.amounts.items()}
+    return added(node.amounts for node in nodes)
 
 
 def _require_valid(scene: Scene) -> None:
