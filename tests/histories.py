@@ -344,6 +344,7 @@ def pod_seen(
     node: str | None = None,
     phase: workload.PodPhase = "Running",
     terminating: bool = False,
+    capacity_class: str = "",
     request: workload.Request = NOTHING,
 ) -> workload.PodObserved:
     """A pod; its owner is told by kind and name."""
@@ -360,7 +361,7 @@ def pod_seen(
         phase=phase,
         ready=True,
         terminating=terminating,
-        capacity_class="",
+        capacity_class=capacity_class,
         request=request,
     )
 
@@ -370,7 +371,12 @@ def pod_gone(cluster_name: str, namespace: str, name: str) -> workload.PodDelete
 
 
 def replicaset_up(
-    cluster_name: str, namespace: str, name: str, owner: tuple[str, str] | None
+    cluster_name: str,
+    namespace: str,
+    name: str,
+    owner: tuple[str, str] | None,
+    *,
+    replicas: int = 1,
 ) -> workload.ReplicaSetUpserted:
     return workload.ReplicaSetUpserted(
         cluster=ClusterName(cluster_name),
@@ -380,7 +386,7 @@ def replicaset_up(
         revision=None,
         owner=None if owner is None else workload.Owner(*owner, uid=None),
         template_hash=name.rpartition("-")[2],
-        replicas=Replicas(1),
+        replicas=Replicas(replicas),
     )
 
 

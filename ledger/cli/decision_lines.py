@@ -16,6 +16,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 
 NODES_TOLD: Final = 8
 """A line is a line: the others stand in the views ``deployments`` and ``proposal_moves``."""
@@ -58,6 +59,9 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas
             )
             return f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {there}"
+        case Repair():
+            pods = "  ".join(escape(one.pod) for one in outcome.evict[:NODES_TOLD])
+            return f"[magenta]{len(outcome.evict)}[/magenta] to be evicted: {pods}"
         case Proposal():
             moves = "  ".join(
                 f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or 'evicted')}"

@@ -51,6 +51,7 @@ from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.reducers.evolve import evolve
 from ledger.reducers.rounds import is_closing
 from ledger.reducers.world import Causes, Question, World
@@ -279,6 +280,8 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
     outcome = answered.outcome
     if isinstance(outcome, Proposal):
         return proposal.replaced(world, answered.subject, outcome.what)
+    if isinstance(outcome, Repair):
+        return outcome.proposal
     if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
         return proposal_execution.closes(outcome)
     if isinstance(outcome, Incident) and outcome.node == answered.subject:

@@ -7,7 +7,7 @@ moves says that there is nothing to be moved, and what was open is over with it.
 knows of is refused; that waits for nothing, for whoever asked can ask again.
 
 Whoever is short of on-demand places gets a proposal of kind ``repair`` without asking
-(``ledger.decisions.proposed_repairs``), and one without moves where an open one has become needless.
+(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), and one without moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
 more than ``MOVES``.
@@ -16,7 +16,12 @@ more than ``MOVES``.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ledger.decisions import proposed_disks, proposed_instances, proposed_repairs
+from ledger.decisions import (
+    proposed_disks,
+    proposed_evictions,
+    proposed_instances,
+    proposed_repairs,
+)
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.planned import Limits, Planned, system
 from ledger.facts.canonical import digest
@@ -72,9 +77,11 @@ def _repairs(world: World) -> Iterator[Answered]:
     limits = Limits(MOVES, None)
     for subject in sorted(world.proposals.looked_at):
         matter = Matter("repair", subject)
-        found = proposed_repairs.plan(world, subject, limits)
-        if found is None:
-            found = proposed_repairs.NOTHING_SHORT
+        found = (
+            proposed_repairs.plan(world, subject, limits)
+            or proposed_evictions.plan(world, subject, limits)
+            or proposed_repairs.NOTHING_SHORT
+        )
         if (found.moves or matter in world.proposals.open) and _is_news(world, matter, found):
             yield _told(world, matter, found, limits, because=("deficit",))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ledger.decisions import moved_instances, moved_replicas
+from ledger.decisions import evicted_pods, moved_instances, moved_replicas
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.planned import Hindered, system
 from ledger.facts.canonical import digest
@@ -49,7 +49,8 @@ def answer(world: World) -> Sequence[Answered]:
     number = min(world.proposals.approved)
     matter = world.proposals.matters[number]
     proposal = world.proposals.open[matter]
-    carrier = _KINDS[matter.what]
+    evicts = not proposal.moves[0].into
+    carrier = _EVICTIONS if evicts else _KINDS[matter.what]
     hindered = _in_decision(world, carrier.owner, proposal.moves)
     if hindered is None:
         hindered = carrier.hindered(world, proposal.moves)
@@ -99,6 +100,9 @@ def _refused(world: World, matter: Matter, proposal: OpenProposal, hindered: Hin
 
 
 _INSTANCES: Final = Carrier("deployment", moved_instances.hindered, moved_instances.carried_out)
+
+_EVICTIONS: Final = Carrier("repair", evicted_pods.hindered, evicted_pods.carried_out)
+"""Repairs of workloads whose nodes the ledger does not decide."""
 
 _KINDS: Final[dict[What, Carrier]] = {
     "deployments": _INSTANCES,

@@ -45,6 +45,9 @@ from ledger.core.placement.answer import Shortage as NoPlace
 from ledger.core.placement.place import place
 from ledger.core.placement.question import Request
 from ledger.core.placement.reasons import Reason, left_out, passed_by
+from ledger.core.spot.labels import CapacityClass
+from ledger.core.spot.repair import Repair, ordinals_to_recreate, proposed_repair
+from ledger.core.spot.slots import Template
 from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.decisions.registry import Versions
 from ledger.units import ClusterName, NodeName, Replicas, Weight
@@ -132,9 +135,11 @@ class SetsTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpotRules:
-    """One version of how instances are told apart for on-demand and spot nodes."""
+    """One version of how instances and pods are told apart for on-demand and spot nodes."""
 
     target: SetsTarget
+    repair: Callable[[Template, Target], Repair | None]
+    recreate: Callable[[Mapping[int, CapacityClass | None], Target], tuple[int, ...]]
 
 
 def placement(version: int) -> PlacementRules:
@@ -278,7 +283,10 @@ PLACEMENT: Final = Versions(
     },
 )
 
-SPOT: Final = Versions("spot", {1: SpotRules(target=target)})
+SPOT: Final = Versions(
+    "spot",
+    {1: SpotRules(target=target, repair=proposed_repair, recreate=ordinals_to_recreate)},
+)
 DISK: Final = Versions(
     "disk",
     {

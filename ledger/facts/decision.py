@@ -25,6 +25,7 @@ from ledger.facts import (
     incident,
     proposal,
     refusal,
+    repair,
 )
 from ledger.facts.allocation import Allocation
 from ledger.facts.canonical import Plain, canonical
@@ -37,6 +38,7 @@ from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.reason import Deadline, Kind
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position, Subject
 
 RECORD_LAYOUT: Final = 1
@@ -59,6 +61,7 @@ Outcome = (
     | Allocation
     | Eviction
     | DiskPlacement
+    | Repair
     | Proposal
     | Incident
     | Refusal
@@ -85,9 +88,9 @@ class Decision:
     inputs: str
     """Digest of everything the rule was given, in hex."""
     previous: DecisionNumber | None
-    """The decision about the same subject before it, of whatever kind but incident and proposal. If
-    that is a refusal of what this one serves or refuses anew, this one ends it. A proposal names the
-    one whose place it takes, and a refused approval the proposal that it closes."""
+    """The decision about the same subject before it, of whatever kind but incident, proposal
+    and repair. If that is a refusal of what this one serves or refuses anew, this one ends it. A proposal names the
+    one whose place it takes, and a repair or a refused approval the proposal that it closes."""
     branch: str
     outcome: Outcome
     moved: int
@@ -151,6 +154,8 @@ def result(outcome: Outcome) -> Plain:
             return incident.result(outcome)
         case DiskPlacement():
             return disk_placement.result(outcome)
+        case Repair():
+            return repair.result(outcome)
         case Proposal():
             return proposal.result(outcome)
         case Allocation():
@@ -174,6 +179,8 @@ def reasons(outcome: Outcome) -> Plain:
             return incident.reasons(outcome)
         case DiskPlacement():
             return disk_placement.reasons(outcome)
+        case Repair():
+            return repair.reasons(outcome)
         case Proposal():
             return proposal.reasons(outcome)
         case Allocation():
@@ -224,6 +231,8 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
             return incident.read(answer, why)
         case "disk_placement":
             return disk_placement.read(answer, why)
+        case "repair":
+            return repair.read(answer, why)
         case "proposal":
             return proposal.read(answer, why)
         case "allocation":

@@ -113,6 +113,7 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     assert isinstance(told.before, NodeUpserted)
     if told.before.labels != fact.labels:
         world = proposals.may_be_short(world, world.deployments.on.get(subject, ()))
+        world = pods.may_be_short(world, world.pods.on.get(subject, ()))
     world = deployments.node_ready(world, subject, was=told.before.ready, is_=fact.ready)
     return world if fact.schedulable else pods.node_cordoned(world, subject)
 

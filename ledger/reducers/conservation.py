@@ -22,6 +22,7 @@ from ledger.facts.workload import PodObserved
 from ledger.reducers.book import Book, Change, changed, short
 from ledger.reducers.incidents import LASTING
 from ledger.reducers.instances import holding, node_of, subject_of
+from ledger.reducers.open_proposals import grounds
 from ledger.reducers.pods import decided, held_beyond
 from ledger.reducers.rooms import node_in_use, promised
 from ledger.reducers.sightings import Crew, crew_of
@@ -59,6 +60,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("contradicts", _contradictions_as_kept(world), _contradictions(world, held, seats, crews)),
         ("scheduled", _scheduled_as_kept(world), _scheduled(world)),
         ("replicas", _replicas_as_kept(world), _replicas(world)),
+        ("proposed", _proposed_as_kept(world), _proposed(world)),
     )
     return tuple(sorted(one for pair in pairs for one in _unequal(*pair)))
 
@@ -302,4 +304,20 @@ def _replicas_as_kept(world: World) -> Sums:
         (at.host, f"{volume} on {at.disk}"): count
         for at, volumes in world.disks.on.items()
         for volume, count in volumes.items()
+    }
+
+
+def _proposed(world: World) -> Sums:
+    return {
+        (ground.name, f"{ground.noun} of #{proposal.number}"): 1
+        for proposal in world.proposals.open.values()
+        for ground in grounds(proposal)
+    }
+
+
+def _proposed_as_kept(world: World) -> Sums:
+    return {
+        (ground.name, f"{ground.noun} of #{number}"): 1
+        for ground, numbers in world.proposals.on.items()
+        for number in numbers
     }

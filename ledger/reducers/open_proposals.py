@@ -14,7 +14,7 @@ from immutables import Map
 
 from ledger.facts.proposal import Proposed, What
 from ledger.reducers.replacing import replace
-from ledger.units import Bytes, DecisionNumber, Subject
+from ledger.units import Bytes, DecisionNumber, Subject, Uid
 
 
 class Matter(NamedTuple):
@@ -61,9 +61,11 @@ class Proposals:
     requested: Map[Matter, Most]
     looked_at: Map[Subject, None]
     """Workloads in clusters that may have become short of on-demand places."""
+    evicted: Map[Subject, Uid]
+    """Pods that were told to go by an approved repair and are still there, each with its life."""
 
 
-NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map(), Map())
+NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map(), Map(), Map())
 
 _NONE: Final[Map[DecisionNumber, None]] = Map()
 

@@ -16,6 +16,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.reducers import (
     deployments,
     incidents,
@@ -53,6 +54,8 @@ def decided(world: World, decision: Decision) -> World:
         return replace(world, incidents=told)
     if isinstance(outcome, Proposal):
         return proposals.proposed(world, decision, outcome)
+    if isinstance(outcome, Repair):
+        return proposals.repaired(world, outcome)
     if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
         return proposals.closed(world, decision.previous)
     world = replace(world, latest=world.latest.set(decision.subject, decision.number))
@@ -101,6 +104,7 @@ def _divided(world: World, decision: Decision, division: Division) -> World:
         ),
     )
     world = retries.closed(world, Question("division", subject), wish(workload))
+    world = pods.may_be_short(world, world.pods.of.get(subject, ()))
     return claims_replaced(before, deployments.shared(world, subject), subject)
 
 

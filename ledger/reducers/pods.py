@@ -32,7 +32,7 @@ from ledger.facts.workload import (
     ReplicaSetUpserted,
     WorkloadUpserted,
 )
-from ledger.reducers import deployments, incidents, objects
+from ledger.reducers import deployments, incidents, objects, proposals
 from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
@@ -57,6 +57,8 @@ _SAID: Final = attrgetter(*(part.name for part in fields(PodObserved) if part.na
 _NO_INSTANCES: Final[Map[Subject, int]] = Map()
 _NOBODY: Final[Map[str, None]] = Map()
 _NOWHERE: Final[Map[Crew, None]] = Map()
+_SPLIT: Final = frozenset({"Deployment", "StatefulSet"})
+"""The kinds of workloads whose pods are told apart by capacity class."""
 _NONE: Final[Map[Subject, None]] = Map()
 
 
@@ -91,7 +93,9 @@ def replicaset_upserted(
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    return _owned(replace(world, objects=told.objects), world, [subject])
+    world = _owned(replace(world, objects=told.objects), world, [subject])
+    # It may have been told to have another number of them.
+    return may_be_short(world, _of_replicaset(world, subject))
 
 
 def gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
@@ -108,12 +112,14 @@ def replicasets_gone(world: World, before: World, subjects: Sequence[Subject]) -
 
 def workload_changed(world: World, workload: Subject) -> World:
     """The ledger may decide the nodes of a workload now, or no more, or it requests something else."""
-    return recounted(world, world.pods.of.get(workload, _NOWHERE))
+    crews = world.pods.of.get(workload, _NOWHERE)
+    return may_be_short(recounted(world, crews), crews)
 
 
 def node_changed(world: World, node: Subject) -> World:
     """A node came or went."""
-    return recounted(world, world.pods.on.get(node, _NOWHERE))
+    crews = world.pods.on.get(node, _NOWHERE)
+    return may_be_short(recounted(world, crews), crews)
 
 
 def node_cordoned(world: World, node: Subject) -> World:
@@ -122,6 +128,19 @@ def node_cordoned(world: World, node: Subject) -> World:
         world = replace(world, pods=with_missing(world.pods, node, subject, 0))
         world = deployments.pods_lost(world, subject, node, count)
     return world
+
+
+def may_be_short(world: World, crews: Iterable[Crew]) -> World:
+    """Where the ledger decides no nodes, too few of these pods may be on on-demand nodes now."""
+    subjects = {
+        crew.subject
+        for crew in crews
+        if crew.kind in _SPLIT
+        and (workload := world.workload(crew.owner)) is not None
+        and workload.kind == crew.kind
+        and workload.deploy is None
+    }
+    return proposals.may_be_short(world, sorted(subjects)) if subjects else world
 
 
 def recounted(world: World, crews: Iterable[Crew]) -> World:
@@ -255,7 +274,12 @@ def _seen(world: World, before: World, subject: Subject, *, same_life: bool = Fa
     marked = subject in world.pods.given_up
     world = replace(world, pods=_exchanged(pods, subject, old, new))
     # Also of one that stays: it may request something else.
-    world = recounted(world, {crew for crew in (old, new) if crew is not None})
+    crews = {crew for crew in (old, new) if crew is not None}
+    world = may_be_short(recounted(world, crews), crews)
+    if not same_life:
+        world = proposals.pod_gone(world, subject)
+    if old is not None and (new is None or not same_life):
+        world = proposals.released(world, old.subject, [subject.rpartition("/")[2]])
     was_dying = isinstance(was, PodObserved) and _is_dying(was)
     if isinstance(was, PodObserved) and not (same_life or was_dying or marked):
         world = _ended(world, before.objects, was)
@@ -329,6 +353,15 @@ def _owned(world: World, before: World, replicasets: Sequence[Subject]) -> World
                 pods = _exchanged(pods, subject, old, new)
                 touched |= {crew for crew in (old, new) if crew is not None}
     return recounted(replace(world, pods=pods), touched)
+
+
+def _of_replicaset(world: World, replicaset: Subject) -> list[Crew]:
+    """The crews that its pods are in; in order."""
+    found = {
+        _counted(world.objects, world.pods, pod, world.objects.fact("pod", pod))
+        for pod in world.pods.behind.get(replicaset, _NONE)
+    }
+    return sorted(crew for crew in found if crew is not None)
 
 
 def _exchanged(pods: Pods, subject: Subject, old: Crew | None, new: Crew | None) -> Pods:

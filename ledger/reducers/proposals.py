@@ -7,7 +7,8 @@ decision about the same matter, and it is over when it is carried out or cannot 
 
 An approval counts while the proposal is open and was not approved before; any other has no effect.
 A workload in a cluster may become short of on-demand places when a deployment or its target is decided
-for it, and when a node that it has instances on gets other labels.
+for it, and when a node that it has instances on gets other labels; where the ledger does not decide its
+nodes, when it is divided or edited, and when a pod of it, its ReplicaSet or its node is told of.
 
 Under ``hold`` requests and approvals wait: of two requests about the same matter the later counts. An
 approved proposal may still be withdrawn before it is carried out.
@@ -22,6 +23,8 @@ from immutables import Map
 from ledger.facts.control import ProposalApproved, ProposalRequested
 from ledger.facts.decision import Decision
 from ledger.facts.proposal import Proposal
+from ledger.facts.repair import Repair
+from ledger.facts.workload import PodObserved
 from ledger.reducers.open_proposals import (
     Ground,
     Matter,
@@ -78,6 +81,26 @@ def closed(world: World, number: DecisionNumber | None) -> World:
     if number is None or number not in world.proposals.matters:
         return world
     return _with(world, without(world.proposals, number))
+
+
+def repaired(world: World, repair: Repair) -> World:
+    """Pods are told to go: until they are gone they are as good as gone."""
+    world = closed(world, repair.proposal)
+    evicted = world.proposals.evicted
+    for one in repair.evict:
+        pod = Subject(f"{repair.cluster}/{one.namespace}/{one.pod}")
+        fact = world.objects.fact("pod", pod)
+        assert isinstance(fact, PodObserved), f"{pod} is told to go and not there"
+        evicted = evicted.set(pod, fact.uid)
+    return _with(world, replace(world.proposals, evicted=evicted))
+
+
+def pod_gone(world: World, pod: Subject) -> World:
+    """The life of a pod is over that may have been told to go."""
+    evicted = world.proposals.evicted
+    if pod not in evicted:
+        return world
+    return _with(world, replace(world.proposals, evicted=evicted.delete(pod)))
 
 
 def decided(world: World, subject: Subject, *, carried_out: DecisionNumber | None) -> World:

@@ -247,8 +247,8 @@ class World:
     """The open ones, by what was wanted."""
     retries: Retries
     latest: Map[Subject, DecisionNumber]
-    """The newest decision about a subject, of whatever kind but incident and proposal, for as long
-    as it is known. Those two answer nobody who waits, and may be about a node or the fleet."""
+    """The newest decision about a subject, of whatever kind but incident, proposal and
+    repair, for as long as it is known. Those answer nobody who waits, and may be about a node or the fleet."""
     deadlines: Deadlines
     waiting: Due
     """What would have been asked but for ``hold``."""

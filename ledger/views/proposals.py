@@ -14,6 +14,7 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.views.projection import Ended
 
 
@@ -46,6 +47,8 @@ def _closed(decision: Decision) -> Iterator[tuple[int, str]]:
     """Which proposal a decision ends, and how."""
     match decision.outcome:
         case Deployment(proposal=number) | DiskPlacement(proposal=number) if number is not None:
+            yield number, "executed"
+        case Repair(proposal=number):
             yield number, "executed"
         case Proposal() if decision.previous is not None:
             yield decision.previous, "replaced"

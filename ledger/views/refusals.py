@@ -17,6 +17,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.views.projection import Ended
 
 WAITS_FOR_NOTHING = "nothing"
@@ -71,7 +72,7 @@ def _about(decision: Decision) -> Question | None:
             return None if waits_for == WAITS_FOR_NOTHING else (wanted, decision.subject)
         case Deployment(complete=False) | DiskPlacement(complete=False):
             return None
-        case Eviction() | Incident() | Proposal():
+        case Eviction() | Incident() | Proposal() | Repair():
             return None
         case Allocation(waiting=waiting) if waiting:
             return None

@@ -101,6 +101,7 @@ def test_the_pages_come_to_decisions_of_every_kind() -> None:
         "incident",
         "proposal",
         "refusal",
+        "repair",
     }
 
 

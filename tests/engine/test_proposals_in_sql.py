@@ -37,6 +37,12 @@ def disk_gone_line(number: int, node: str) -> bytes:
     return line(number, "disk.disk.removed", f"m1/{node}/d1", data)
 
 
+def node_line(number: int, name: str, capacity: str) -> bytes:
+    labels = {"node.kubernetes.io/capacity": capacity}
+    data = {"cluster": "m1", "name": name, "labels": labels, "cpu": "4", "memory": "8Gi"}
+    return line(number, "cluster.node.upserted", f"m1/{name}", data)
+
+
 def volume_line(number: int, name: str) -> bytes:
     return line(number, "disk.volume.upserted", name, {"name": name, "replicas": 1, "size": "10"})
 
@@ -196,6 +202,73 @@ async def test_proposals_are_recorded_shown_and_replayed(database_url: str) -> N
             " WHERE why = 'proposal'",
         ) == [(9, "pb-r2", "n2", "proposal", "proposal")]
         assert await rows(anybody, "SELECT * FROM ledger_api.open_refusals") == []
+        fleet = await fleets.find(anybody, FleetName("test"))
+        assert fleet is not None
+        assert (await replay(anybody, fleet)).diverged is None
+    finally:
+        await anybody.close()
+
+
+async def test_pods_that_are_short_are_proposed_and_named(database_url: str) -> None:
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(
+            anybody,
+            [
+                line(1, "cluster.cluster.upserted", "m1", {"name": "m1"}),
+                node_line(2, "n1", "spot"),
+                line(
+                    3,
+                    "workload.workload.upserted",
+                    "shop/web",
+                    {
+                        "namespace": "shop",
+                        "name": "web",
+                        "kind": "StatefulSet",
+                        "replicas": 1,
+                        "cluster": "m1",
+                        "request": {"cpu": "1"},
+                        "min_available": "1",
+                    },
+                ),
+                line(
+                    4,
+                    "workload.pod.observed",
+                    "m1/shop/web-0",
+                    {
+                        "cluster": "m1",
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "owner": {"kind": "StatefulSet", "name": "web"},
+                        "node": "n1",
+                        "phase": "Running",
+                    },
+                ),
+                approval_line(5, 0),
+            ],
+        )
+        await decide_all(database_url)
+
+        assert await rows(
+            anybody,
+            "SELECT kind, subject, moves, measure, score_before, score_after, state, resolved_by"
+            " FROM ledger_api.proposals",
+        ) == [("repair", "shop/web@m1", 1, "deficit", "1/1", "0/1", "executed", 1)]
+        assert await rows(
+            anybody, "SELECT thing, from_place, to_place FROM ledger_api.proposal_moves"
+        ) == [("web-0", "m1/n1", None)]
+        assert await rows(
+            anybody,
+            "SELECT number, subject, branch, result FROM ledger_api.decisions"
+            " WHERE kind = 'repair'",
+        ) == [
+            (
+                1,
+                "shop/web@m1",
+                "evicted",
+                '{"evict": [{"pod": "web-0", "node": "m1/n1", "namespace": "shop"}], "cluster": "m1"}',
+            )
+        ]
         fleet = await fleets.find(anybody, FleetName("test"))
         assert fleet is not None
         assert (await replay(anybody, fleet)).diverged is None

@@ -167,8 +167,9 @@ class NaiveProposals:
             if one is None:
                 continue
             before = [(lying, lying.disk, lying.disk_life) for lying in self.disks.lying]
-            why = None
+            why, tried = None, 0
             for move in one.moves:
+                tried += 1
                 why = self._in_the_way(move)
                 if why is not None:
                     break
@@ -179,6 +180,8 @@ class NaiveProposals:
             if why is not None:
                 made = self._heading("refusal", one.subject, number, moment)
                 made.reason, made.waits_for = why, "nothing"
+                told = {"move": tried, "moves": len(one.moves), "proposal": number}
+                made.rows = {name: str(amount) for name, amount in told.items()}
                 said.append(made)
                 continue
             for volume in bytewise({move.volume for move in one.moves}):

@@ -21,10 +21,11 @@ from ledger.reducers.evolve import follow
 from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import NodeBook, node_books
+from ledger.reducers.open_proposals import target
 from ledger.reducers.replicas import NO_DISKS
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
-from ledger.units import Bytes, ClusterName, Incarnation, NodeName, Subject
+from ledger.units import Bytes, ClusterName, DecisionNumber, Incarnation, NodeName, Subject
 from tests.histories import (
     SECOND,
     History,
@@ -370,6 +371,11 @@ def made_up(world: World) -> World:
     return replace(world, incidents=replace(world.incidents, told=told))
 
 
+def proposal(world: World) -> World:
+    wrong = world.proposals.on.set(target("m1/n1/d"), Map({DecisionNumber(7): None}))
+    return replace(world, proposals=replace(world.proposals, on=wrong))
+
+
 PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "cpu": (lambda world: held(world, cpu=1), [("m1/n1", "held: cpu")]),
     "memory": (lambda world: held(world, memory=-2), [("m1/n1", "held: memory")]),
@@ -385,6 +391,7 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a claim": (claim, [("m1", "claimed: memory")]),
     "a disk": (disk, [("m1/n1", "scheduled: d")]),
     "a replica": (replica, [("m1/n1", "replicas: v on d")]),
+    "a proposal": (proposal, [("m1/n1/d", "proposed: target of #7")]),
     "a queue": (queue, [("q of ns", "used: cpu")]),
     "a job": (job, [("ns/j", "used: tasks")]),
     "a task": (task, [("m1/n1", "placed: ns/j@m1")]),

@@ -10,10 +10,10 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            what each core has; devices are disks=/a:10,/b:5
     gone node m1/n1                        it is gone
     pod m1/shop/web-1 node=n1 of=StatefulSet:web @cpu=1
-                                           a pod is seen there; hash=, phase=, terminating=yes
+                                           a pod is seen there; hash=, class=spot, phase=, terminating=yes
     gone pod m1/shop/web-1                 it is gone
     replicaset m1/shop/web-7 of=Deployment:web
-                                           whose it is
+                                           whose it is; replicas=3, how many pods it is to have
     reclaim m1/n1                          it is about to be taken away
     workload shop/web 6 m1=2 m2=1          six replicas by these weights; none: all alike
     workload shop/api 6 strategy=dynamic @memory=2 over=1..3 regions=2..
@@ -74,6 +74,7 @@ from ledger.facts.incident import Incident
 from ledger.facts.policy import PolicyValue
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.facts.workload import (
     DeploySpec,
     DeployStrategy,
@@ -237,6 +238,10 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" by {made.branch}, moved {made.moved}: {due}{after}"
             )
             yield from _disk_placement(placement)
+        case Repair() as repair:
+            yield f"#{made.number} {made.subject} {len(repair.evict)} to be {made.branch}: {due}{after}"
+            for pod in repair.evict:
+                yield f"  {pod.namespace}/{pod.pod} on {pod.node}"
         case Proposal() as proposal:
             yield (
                 f"#{made.number} {made.subject} could move {len(proposal.moves)} of {proposal.what},"
@@ -509,6 +514,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 uid=told.pop("uid", None),
                 owner=_owner(told.pop("of", None)),
                 template_hash=told.pop("hash", ""),
+                capacity_class=told.pop("class", ""),
                 node=told.pop("node", None),
                 phase=cast("PodPhase", phase),
                 terminating=told.pop("terminating", "no") == "yes",
@@ -520,7 +526,9 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return pod_gone(*key.split("/"))
         case "replicaset", [key, *more]:
             cluster, namespace, name = key.split("/")
-            return replicaset_up(cluster, namespace, name, _owner(_settings(more).get("of")))
+            told = _settings(more)
+            count = int(told.pop("replicas", "1"))
+            return replicaset_up(cluster, namespace, name, _owner(told.get("of")), replicas=count)
         case "disk", [key, maximum, *more]:
             told = _settings(more)
             disk_type = told.pop("type", "filesystem")

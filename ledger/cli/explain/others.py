@@ -1,4 +1,4 @@
-"""Decisions that place nothing, told: a target of on-demand instances, an incident, a proposal."""
+"""Decisions that place nothing, told: a target of on-demand instances, an incident, a proposal, a repair."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -10,6 +10,7 @@ from ledger.cli.explain.sections import ROWS_TOLD, Sections
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
 from ledger.facts.proposal import Proposal, WhyNoMore
+from ledger.facts.repair import Repair
 
 FOUND: Final[Mapping[What, str]] = {
     "over_committed": "the node declares less than is held there; by how much, amount by amount",
@@ -80,6 +81,17 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
     sections.changed.append(
         "nothing before it is approved; the view proposals says what became of it"
     )
+
+
+def tell_repair(of: Derivation, repair: Repair, sections: Sections) -> None:
+    """Which pods are to go."""
+    sections.asked.append(f"#{repair.proposal} proposed to evict pods of {of.decision.subject}")
+    sections.steps += [
+        f"{one.namespace}/{one.pod} on {one.node}" for one in repair.evict[:ROWS_TOLD]
+    ]
+    if len(repair.evict) > ROWS_TOLD:
+        sections.steps.append(f"and {len(repair.evict) - ROWS_TOLD} pods more")
+    sections.changed.append("nothing in the book: whoever runs the pods evicts them")
 
 
 def _score(score: Fraction | None) -> str:

@@ -34,6 +34,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.views.derivations import Place, Recorded, Told
 
 BRANCHES: Final[Mapping[str, str]] = words.BRANCHES | {
@@ -83,6 +84,8 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
             others.tell_target(of, target, sections)
         case Incident() as incident:
             others.tell_incident(incident, sections)
+        case Repair() as repair:
+            others.tell_repair(of, repair, sections)
         case Proposal() as proposal:
             others.tell_proposal(of, proposal, sections)
     _redone(of, again, sections)

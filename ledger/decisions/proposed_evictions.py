@@ -1,0 +1,183 @@
+"""Which pods would be evicted, so that what comes instead runs on on-demand nodes.
+
+This is for workloads whose nodes the ledger does not decide: it knows them by their pods. A running pod
+cannot be moved, but its replacement is admitted anew, and on-demand as long as too few are. The core
+says who is short, and only of what has come to rest (``ledger.core.spot.repair``): of a Deployment each
+ReplicaSet by itself, with as many pods as it was told to have; of a StatefulSet all of it, by ordinals.
+How old a pod is no report says, so the last by name counts as the youngest.
+
+A pod is of the class that its own label says, else of its node's. Where neither says anything of one of
+the pods, nothing is proposed for those that it is counted with. Whoever was told to go already is as
+good as gone: then nothing is at rest. Every replica is wanted where the workload is not divided; else
+the share of the cluster.
+
+The score, ``deficit``, is how many are short.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from ledger.core.spot import ordinal
+from ledger.core.spot.labels import DESIRED_WORDS, CapacityClass
+from ledger.core.spot.slots import Held, Template
+from ledger.core.spot.target import Target
+from ledger.decisions import versions
+from ledger.decisions.capacity_class import target_of
+from ledger.decisions.planned import Limits, Planned
+from ledger.decisions.versions import SpotRules
+from ledger.facts.cluster import NodeUpserted
+from ledger.facts.proposal import Proposed
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
+from ledger.reducers.candidates import wish
+from ledger.reducers.instances import workload_of
+from ledger.reducers.sightings import behind
+from ledger.reducers.world import World
+from ledger.units import Bytes, ClusterName, Subject
+
+MEASURE: Final = "deficit"
+
+
+class Seen(NamedTuple):
+    """A pod that runs; in the order of the names."""
+
+    name: str
+    node: Subject
+    capacity: CapacityClass | None
+    behind: Subject | None
+    """The ReplicaSet that it names."""
+
+
+def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
+    """The evictions that would mend what is short; None where nothing is, or can be said to be."""
+    workload = world.workload(workload_of(subject))
+    if workload is None or workload.deploy is not None:
+        return None
+    cluster = ClusterName(subject.rpartition("@")[2])
+    share = _share(world, workload, cluster)
+    target = target_of(world, workload, share)
+    if not target.pods:
+        return None
+    pods = _seen(world, workload, cluster)
+    rules = versions.spot(world.policy.algorithms.spot)
+    if workload.kind == "StatefulSet":
+        going = _of_set(rules, workload, pods, share, target)
+    else:
+        going = [
+            one
+            for told, group in _templates(world, pods)
+            for one in _of_template(rules, group, told, target)
+        ]
+    if not going:
+        return None
+    moves = going[: limits.moves]
+    return Planned(
+        measure=MEASURE,
+        before=Fraction(len(going)),
+        after=Fraction(len(going) - len(moves)),
+        moves=tuple(
+            Proposed(
+                subject=subject,
+                thing=one.name,
+                out=one.node,
+                into="",
+                size=Bytes(0),
+                score=Fraction(len(going) - place),
+            )
+            for place, one in enumerate(moves, start=1)
+        ),
+        ended="no_better_move" if len(moves) == len(going) else "max_moves",
+        inputs={
+            "subject": subject,
+            "share": share,
+            "target": target.pods,
+            "mode": target.mode,
+            "pods": pods,
+            "told": [[told, len(group)] for told, group in _templates(world, pods)],
+        },
+    )
+
+
+def capacity_of(world: World, pod: PodObserved) -> CapacityClass | None:
+    """Which class a pod is of, as it or its node says."""
+    for capacity, word in sorted(DESIRED_WORDS.items()):
+        if pod.capacity_class == word:
+            return capacity
+    node = world.objects.fact("node", Subject(f"{pod.cluster}/{pod.node}"))
+    spot = world.policy.spot
+    value = dict(node.labels).get(spot.label) if isinstance(node, NodeUpserted) else None
+    if value == spot.on_demand:
+        return "od"
+    return "spot" if value == spot.spot else None
+
+
+def _share(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> int:
+    """How many pods the workload is to have in a cluster."""
+    subject = Subject(f"{workload.namespace}/{workload.name}")
+    if wish(workload) is None:
+        return workload.replicas
+    last = world.divisions.last.get(subject)
+    if last is None or not last.in_force:
+        return 0
+    return sum(share.replicas for share in last.division.shares if share.cluster == cluster)
+
+
+def _seen(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> list[Seen]:
+    """The pods of a workload that run in a cluster and stay, by name."""
+    owner = Subject(f"{workload.namespace}/{workload.name}")
+    found = []
+    for crew in sorted(world.pods.of.get(owner, ())):
+        if crew.cluster != cluster or crew.kind != workload.kind:
+            continue
+        for name in sorted(world.pods.crews[crew]):
+            pod = world.objects.fact("pod", crew.pod(name))
+            assert isinstance(pod, PodObserved), f"{name} is no pod"
+            if world.proposals.evicted.get(crew.pod(name)) != pod.uid:
+                found.append(Seen(name, crew.node, capacity_of(world, pod), behind(pod)))
+    return sorted(found, key=lambda one: one.name)
+
+
+def _templates(world: World, pods: Sequence[Seen]) -> Iterator[tuple[int | None, list[Seen]]]:
+    """The pods of each ReplicaSet, and how many it was told to have, if that was heard."""
+    groups: dict[Subject, list[Seen]] = {}
+    for one in pods:
+        if one.behind is not None:
+            groups.setdefault(one.behind, []).append(one)
+    for replicaset in sorted(groups):
+        fact = world.objects.fact("replicaset", replicaset)
+        told = fact.replicas if isinstance(fact, ReplicaSetUpserted) else None
+        yield told, groups[replicaset]
+
+
+def _of_template(
+    rules: SpotRules, pods: Sequence[Seen], told: int | None, target: Target
+) -> list[Seen]:
+    """Who of the pods of one template is to go."""
+    if any(one.capacity is None for one in pods):
+        return []
+    of = {
+        capacity: Held(
+            confirmed=tuple(place for place, one in enumerate(pods) if one.capacity == capacity)
+        )
+        for capacity in DESIRED_WORDS
+    }
+    found = rules.repair(Template(replicas=told, od=of["od"], spot=of["spot"]), target)
+    if found is None or found.code != "deficit":
+        return []
+    return [pods[place] for place in found.candidates[: found.count]]
+
+
+def _of_set(
+    rules: SpotRules, workload: WorkloadUpserted, pods: Sequence[Seen], share: int, target: Target
+) -> list[Seen]:
+    """Who of the pods of a StatefulSet is to go."""
+    by_index: dict[int, Seen] = {}
+    for one in pods:
+        index = ordinal.place(ordinal.Pod(one.name, workload.name), target).index
+        if index is None or one.capacity is None:
+            return []
+        by_index[index] = one
+    if len(by_index) != share:
+        return []
+    due = rules.recreate({index: one.capacity for index, one in by_index.items()}, target)
+    return [by_index[index] for index in due]
