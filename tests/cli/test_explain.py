@@ -176,6 +176,12 @@ def test_every_code_of_a_record_has_words() -> None:
     assert set(words.DEADLINES) == set(get_args(DeadlineKind))
 
 
+def test_what_is_short_is_told_as_instances_and_as_amounts() -> None:
+    detail = (("lost_found", 1), ("lost_short_memory", 8), ("lost_wanted", 3))
+    refusal = Refusal("deployment", "insufficient_resource", "nodes", detail)
+    assert words.short_by(refusal) == (("lost memory", 8), ("lost", 2))
+
+
 def asked(database_url: str, *said: str) -> Result:
     return CliRunner().invoke(app, ["explain", "--database-url", database_url, *said])
 
