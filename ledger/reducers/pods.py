@@ -305,10 +305,10 @@ def _ended(world: World, kept: Objects, fact: PodObserved) -> World:
 
 def _missing(world: World, node: Subject, owner: Subject, *, more: int = 0) -> World:
     """So many more pods of a workload ended on a node: as many instances are without, if there are."""
+    if not more and node not in world.pods.missing:
+        return world
     subject = subject_of(owner, ClusterName(node.partition("/")[0]))
     missing = world.pods.missing.get(node, _NO_INSTANCES).get(subject, 0) + more
-    if not missing:
-        return world
     instances = world.deployments.on.get(node, _NO_INSTANCES).get(subject, 0)
     placed = instances + world.jobs.on.get(node, _NO_INSTANCES).get(owner, 0)
     seen = sum(len(world.pods.crews[crew]) for crew in _crews(world, node, owner))
