@@ -18,6 +18,8 @@ from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
+from immutables import Map
+
 from ledger.core.capacity.amounts import INFINITE
 from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.reducers.book import MILLI, NOTHING_HELD, Held, Offer, cpu_milli, free, shared
@@ -79,13 +81,31 @@ class Pools(NamedTuple):
     """What others have worked out of this and of labels."""
 
 
-class _Bound:
-    """What was counted by offers, and of which nodes that is not so any more."""
+class Takes(NamedTuple):
+    """What an instance takes of what all share on a node."""
 
-    __slots__ = ("counted", "each", "stale")
+    cpu_milli: int
+    memory: int
+    storage: int
+
+
+class _OnCores(NamedTuple):
+    """How many find cores on a node, and what of the node that follows from."""
+
+    node: NodeUpserted
+    pieces: Map[str, int]
+    numa: Map[str, int]
+    most: int
+
+
+class _Bound:
+    """What was counted node by node, and of which nodes that is not so any more."""
+
+    __slots__ = ("counted", "each", "on_cores", "stale")
 
     def __init__(self) -> None:
         self.each: dict[NodeName, int] = {}
+        self.on_cores: dict[NodeName, _OnCores] = {}
         self.stale: set[NodeName] = set()
         self.counted: Counted | None = None
 
@@ -119,7 +139,7 @@ class Columns:
         self._memory, self._storage, self._devices = [*nothing], [*nothing], [*nothing]
         self._pods = nothing
         self._left: Left | None = None
-        self._unbound: dict[tuple[int, int, int], Counted] = {}
+        self._unbound: dict[Takes, Counted] = {}
         self._bound: dict[Hashable, _Bound] = {}
         self._pools: Pools | None = None
         self.look_at(world, tuple(self.names))
@@ -162,11 +182,11 @@ class Columns:
             for counted in self._bound.values():
                 counted.stale.update(looked)
 
-    def unbound(self, *, cpu_milli: int, memory: int, storage: int) -> Counted:
+    def unbound(self, takes: Takes) -> Counted:
         """Of instances that share all they take: what ``ledger.decisions.room`` says of each node."""
-        kind = (cpu_milli, memory, storage)
-        found = self._unbound.get(kind)
+        found = self._unbound.get(takes)
         if found is None:
+            cpu_milli, memory, storage = takes
             each = [*self._pods]
             if memory:
                 each = [*map(min, each, [amount // memory for amount in self._memory])]
@@ -177,27 +197,88 @@ class Columns:
                     count if cpu_milli <= MILLI * cores else 0
                     for count, cores in zip(each, self._cores, strict=True)
                 ]
-            found = self._unbound[kind] = Counted(each)
+            found = self._unbound[takes] = Counted(each)
         return found
 
     def bound(self, world: World, one: Hashable, capacity: Callable[[Offer], int]) -> Counted:
         """Of instances that are bound to a part of a node; ``capacity`` says how many one holds."""
+        found = self._bound_to(one)
+        if found.counted is None or found.stale:
+            for name in sorted(found.stale):
+                if name not in self._places:
+                    found.each.pop(name, None)
+                    continue
+                takes = self._open[self._places[name]]
+                found.each[name] = capacity(self._offer(world, name)) if takes else 0
+            found.stale.clear()
+            found.counted = Counted([found.each[name] for name in self.names])
+        return found.counted
+
+    def on_cores(
+        self,
+        world: World,
+        one: Hashable,
+        takes: Takes,
+        *,
+        ample: Callable[[Offer], int],
+        capacity: Callable[[Offer], int],
+    ) -> Counted:
+        """Of instances that want cores of their own: what ``capacity`` says of each node.
+
+        ``ample`` says how many find cores where memory is no matter. That is so as long as a node's
+        cores are held as they are, however much else is.
+        """
+        found = self._bound_to(one)
+        if found.counted is None or found.stale:
+            for name in sorted(found.stale):
+                self._look_at_cores(world, found.on_cores, name, ample)
+            found.stale.clear()
+            most = [found.on_cores[name].most for name in self.names]
+            each = [*map(min, most, self._pods)]
+            if takes.storage:
+                each = [*map(min, each, [amount // takes.storage for amount in self._storage])]
+            if takes.cpu_milli:
+                each = [*map(min, each, [amount // takes.cpu_milli for amount in self._cpu])]
+            for place, amount in enumerate(self._memory):
+                if each[place] and most[place] * takes.memory > amount:
+                    name = self.names[place]
+                    # Where memory has groups, who comes to which of them matters.
+                    near = self.facts[name].numa
+                    fits = capacity(self._offer(world, name)) if near else amount // takes.memory
+                    each[place] = min(each[place], fits)
+            found.counted = Counted(each)
+        return found.counted
+
+    def _bound_to(self, one: Hashable) -> _Bound:
         found = self._bound.get(one)
         if found is None:
             found = self._bound[one] = _Bound()
             found.stale.update(self.names)
-        if found.counted is None or found.stale:
-            for name in sorted(found.stale):
-                place = self._places.get(name)
-                if place is None:
-                    found.each.pop(name, None)
-                    continue
-                held = world.book.get(node_of(self._cluster, name), NOTHING_HELD)
-                fits = self._open[place]
-                found.each[name] = capacity(free(self.facts[name], held)) if fits else 0
-            found.stale.clear()
-            found.counted = Counted([found.each[name] for name in self.names])
-        return found.counted
+        return found
+
+    def _look_at_cores(
+        self,
+        world: World,
+        known: dict[NodeName, _OnCores],
+        name: NodeName,
+        ample: Callable[[Offer], int],
+    ) -> None:
+        if name not in self._places:
+            known.pop(name, None)
+            return
+        node = self.facts[name]
+        held = world.book.get(node_of(self._cluster, name), NOTHING_HELD)
+        before = known.get(name)
+        if (
+            before is None
+            or before.node is not node
+            or before.pieces is not held.pieces
+            or before.numa is not held.numa
+        ):
+            known[name] = _OnCores(node, held.pieces, held.numa, ample(free(node, held)))
+
+    def _offer(self, world: World, name: NodeName) -> Offer:
+        return free(self.facts[name], world.book.get(node_of(self._cluster, name), NOTHING_HELD))
 
     @property
     def left(self) -> Left:

@@ -25,7 +25,7 @@ from ledger.core.capacity.memory import memory_capacity, storage_capacity
 from ledger.core.capacity.request import InstanceRequest, Volumes, normalized
 from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
 from ledger.core.capacity.volumes import VolumeNode, volume_capacity
-from ledger.decisions.columns import Columns, Counted, Left, columns
+from ledger.decisions.columns import Columns, Counted, Left, Takes, columns
 from ledger.errors import InvalidRequest
 from ledger.facts.cluster import Labels
 from ledger.facts.workload import Request, WorkloadUpserted
@@ -146,9 +146,14 @@ def _available(
 
 def counted(world: World, nodes: Columns, one: Wanted) -> Counted:
     """How many fit on each node that takes new instances."""
-    if one.bound:
+    if one.volumes:
         return nodes.bound(world, one, partial(capacity, one=one))
-    return nodes.unbound(cpu_milli=one.cpu_milli, memory=one.memory, storage=one.storage)
+    takes = Takes(one.cpu_milli, one.memory, one.storage)
+    if not one.cpu_bind:
+        return nodes.unbound(takes)
+    return nodes.on_cores(
+        world, one, takes, ample=partial(_ample, one=one), capacity=partial(capacity, one=one)
+    )
 
 
 def capacity(node: Offer, one: Wanted) -> int:
@@ -218,14 +223,24 @@ def _left(left: Left, claim: Claim, one: Wanted) -> Iterator[int]:
 
 def _bound(node: Offer, one: Wanted) -> int:
     """How many find cores of their own."""
-    if not whole(node, one):
-        return 0
-    cores = (node.cores, node.whole, node.share_base, node.numa, node.numa_memory)
-    most = _by_cores(*cores, INFINITE, one.cpu_milli, one.memory, one.max_share)
-    if most * one.memory <= node.memory:
+    most = _ample(node, one)
+    if most == 0 or most * one.memory <= node.memory:
         # With so much memory none of them is short of it, whichever group it is in.
         return most
-    return _by_cores(*cores, node.memory, one.cpu_milli, one.memory, one.max_share)
+    return _by_cores(*_cores_of(node), node.memory, one.cpu_milli, one.memory, one.max_share)
+
+
+def _ample(node: Offer, one: Wanted) -> int:
+    """The same where there is any amount of memory beside that of the groups."""
+    if not whole(node, one):
+        return 0
+    return _by_cores(*_cores_of(node), INFINITE, one.cpu_milli, one.memory, one.max_share)
+
+
+def _cores_of(
+    node: Offer,
+) -> tuple[Amounts, int, int, tuple[tuple[str, str], ...], tuple[tuple[str, Bytes], ...]]:
+    return node.cores, node.whole, node.share_base, node.numa, node.numa_memory
 
 
 # Most nodes have the same cores free as when the last workload that wants as much was asked about.
