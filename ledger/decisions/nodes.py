@@ -330,7 +330,7 @@ class Nodes:
         self._apart.add(name)
         if name in self.schedulable:
             for (among, _), shortlist in self._shortlists.items():
-                if among in {"all", self.class_of(name)}:
+                if among == "all" or among == self.class_of(name):
                     shortlist.changed.add(name)
 
     def _held(self, name: NodeName) -> Held:

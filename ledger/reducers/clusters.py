@@ -40,7 +40,7 @@ from ledger.reducers.candidates import touched
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
-from ledger.reducers.rooms import with_nodes, with_told, without_marks
+from ledger.reducers.rooms import says_the_same, with_nodes, with_told, with_turned, without_marks
 from ledger.reducers.world import Cluster, World
 from ledger.units import ClusterName, Subject
 
@@ -101,6 +101,14 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
             one = Contradiction(subject, "share_base_kept", subject)
             numbers = (("kept", kept.share_base), ("told", fact.share_base))
             world = replace(world, incidents=incidents.found(world.incidents, one, numbers))
+    elif (
+        isinstance(told.before, NodeUpserted)
+        and fact.schedulable
+        and says_the_same(told.before, fact)
+    ):
+        # What follows from it was found out when it was said for the first time.
+        world = replace(world, objects=told.objects)
+        return with_turned(with_told(world, subject, None), [subject])
     world = with_told(world, subject, None if kept is fact else fact)
     reclaiming = world.rooms.reclaiming
     if told.before is None:

@@ -78,7 +78,7 @@ def with_nodes(
     after = _offered(world, after, changed)
     for cluster in sorted({subject.partition("/")[0] for subject in changed}):
         after = grew_for(after, ("nodes", cluster))
-    return _judged(_turned(after, named), changed)
+    return _judged(with_turned(after, named), changed)
 
 
 def with_holdings(world: World, changes: Sequence[Change]) -> World:
@@ -87,7 +87,7 @@ def with_holdings(world: World, changes: Sequence[Change]) -> World:
         return world
     after = replace(world, book=book.changed(world.book, changes))
     nodes = sorted({change.node for change in changes})
-    return _judged(_turned(_offered(world, after, nodes), nodes), nodes)
+    return _judged(with_turned(_offered(world, after, nodes), nodes), nodes)
 
 
 def recut(world: World, turned: Iterable[Account]) -> World:
@@ -107,7 +107,7 @@ def recut(world: World, turned: Iterable[Account]) -> World:
     after = _offered(world, after, nodes)
     for cluster in sorted({node.partition("/")[0] for node in nodes}):
         after = grew_for(after, ("nodes", cluster))
-    return _judged(_turned(after, nodes), nodes)
+    return _judged(with_turned(after, nodes), nodes)
 
 
 def with_told(world: World, node: Subject, fact: NodeUpserted | None) -> World:
@@ -306,7 +306,7 @@ def takes_work(world: World, cluster: ClusterName) -> bool:
     return known is not None and known.ready
 
 
-def _turned(world: World, subjects: Iterable[Subject]) -> World:
+def with_turned(world: World, subjects: Iterable[Subject]) -> World:
     """The World in which it is known that something was said of these nodes, or done there."""
     turned = world.turned
     for subject in subjects:
@@ -333,7 +333,13 @@ def _changed(before: World, after: World, subject: Subject) -> bool:
         return True
     if not (isinstance(was, NodeUpserted) and isinstance(is_, NodeUpserted)):
         return was is not is_
-    return _SAID(was) != _SAID(is_)
+    return not says_the_same(was, is_)
+
+
+def says_the_same(one: NodeUpserted, other: NodeUpserted) -> bool:
+    """Whether a node says of itself what it said already."""
+    said: bool = _SAID(one) == _SAID(other)
+    return said
 
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:

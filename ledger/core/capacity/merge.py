@@ -8,6 +8,7 @@ instance takes are means over the resources, in which bound cores count a hundre
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from ledger.core.capacity.amounts import INFINITE
@@ -63,7 +64,14 @@ def load(*, used: int, capacity: int, request: int, weight: int = OTHER_WEIGHT) 
         require_count(what, amount)
     if capacity == 0:
         return Load(Fraction(0), Fraction(0), weight)
-    return Load(Fraction(used, capacity), Fraction(request, capacity), weight)
+    return Load(_ratio(used, capacity), _ratio(request, capacity), weight)
+
+
+# What an instance takes of a node is the same for all nodes that are alike, and as long as nothing
+# happens on a node so is how full it is.
+@lru_cache(maxsize=1 << 14)
+def _ratio(part: int, whole: int) -> Fraction:
+    return Fraction(part, whole)
 
 
 def mean_load(loads: Sequence[Load]) -> Load:
