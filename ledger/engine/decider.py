@@ -8,7 +8,8 @@ left, the World in memory is thrown away and made again from what the log says.
 A batch ends after so many events or so much time, so that one costly event does not keep the others
 around it waiting. Where nothing more waits it is written at once. Where more waits than a batch takes,
 the next one is folded while Postgres writes it; what is ahead of the log counts as nothing until it
-is written, and is dropped where that fails.
+is written, and is dropped where that fails. Folding has a thread of its own, and only one batch of a
+fleet is folded at a time: a World is a value, but what it keeps beside it to be quick is not.
 
 Until it holds the lease a decider stands by: it folds what another one decides
 (``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``).
@@ -55,9 +56,6 @@ from ledger.views.projection import Ended, project
 from ledger.views.proposals import close_proposals
 from ledger.views.refusals import keep_open
 from ledger.views.released import Released
-
-SLICE_SECONDS: Final = 0.001
-"""How long a batch is folded between two looks at how the one before it is being written."""
 
 POLL_SECONDS: Final = 0.5
 """How long a missed notification can go unnoticed, or a log's clock that was set."""
@@ -130,6 +128,18 @@ class _Batch:
         self.turned.update(step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
+
+
+def _folded(
+    world: World, page: Sequence[StoredEvent], seconds: float, clock: Callable[[], float]
+) -> _Batch:
+    """A batch: as many events as there is time for, the first at least."""
+    batch = _Batch(world, after=Position(world.position - 1), began_at=clock())
+    for stored in page:
+        batch.take(stored)
+        if clock() - batch.began_at >= seconds:
+            break
+    return batch
 
 
 class Decider:
@@ -306,40 +316,41 @@ class Decider:
                 await self._write(batch)
                 return True
             await self.keep_lease()
-            batch = await self._write_and_fold(batch, page, behind=behind)
+            if behind:
+                batch = await self._fold(batch.world, page, behind=behind, meanwhile=batch)
+            else:
+                await self._write(batch)
+                batch = await self._fold(batch.world, page, behind=behind)
 
     async def _read(self, first: Position) -> list[StoredEvent]:
         return await read.page(self._connection, self._fleet, first=first, limit=self._pace.events)
 
-    async def _write_and_fold(
-        self, batch: _Batch, page: Sequence[StoredEvent], *, behind: bool
+    async def _fold(
+        self,
+        world: World,
+        page: Sequence[StoredEvent],
+        *,
+        behind: bool,
+        meanwhile: _Batch | None = None,
     ) -> _Batch:
-        """Make a batch durable and decide the next one, meanwhile or afterwards."""
-        if not behind:
-            await self._write(batch)
-            return await self._fold(batch.world, page, behind=behind)
-        writing = asyncio.create_task(self._write(batch))
-        try:
-            return await self._fold(batch.world, page, behind=behind)
-        finally:
-            # Whatever became of folding: nobody else may speak over the connection before.
-            await writing
+        """Decide events, the first at least, for as long as a batch may take.
 
-    async def _fold(self, world: World, page: Sequence[StoredEvent], *, behind: bool) -> _Batch:
-        """Decide events, the first at least, for as long as a batch may take."""
+        It is done in a thread, because one event may raise thousands of questions: so long the
+        transaction of the batch before it would stay open, and the lease would not be renewed.
+        """
         loop, pace = asyncio.get_running_loop(), self._pace
-        batch = _Batch(world, after=Position(world.position - 1), began_at=loop.time())
-        until = batch.began_at + (pace.behind_seconds if behind else pace.soon_seconds)
-        looked = batch.began_at
-        for stored in page:
-            batch.take(stored)
-            now = loop.time()
-            if now >= until:
-                break
-            if now - looked >= SLICE_SECONDS:
-                await asyncio.sleep(0)
-                looked = loop.time()
-        return batch
+        seconds = pace.behind_seconds if behind else pace.soon_seconds
+        folding = loop.run_in_executor(None, _folded, world, page, seconds, loop.time)
+        try:
+            if meanwhile is not None:
+                await self._write(meanwhile)
+            while not folding.done():
+                await asyncio.wait({folding}, timeout=leases.RENEW_SECONDS)
+                await self.keep_lease()
+        finally:
+            # What is ahead of a batch that was not written is dropped once nobody is at it any more.
+            await asyncio.wait({folding})
+        return folding.result()
 
     async def _write(self, batch: _Batch) -> None:
         """Make a batch durable; only then it is what the log says."""

@@ -3,18 +3,22 @@
 import asyncio
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.decisions.step import Step, advance
 from ledger.engine import decider
 from ledger.engine.decider import Decider, Pace
 from ledger.errors import LedgerStopped, StaleEpoch, WrongPosition
+from ledger.facts.event import Event
 from ledger.log import decisions, fleets, leases, lines
-from ledger.log.database import connect
+from ledger.log.database import connect, connected
 from ledger.log.fleets import Clock, Fleet
+from ledger.reducers.world import World
 from ledger.replay.replay import replay
 from ledger.units import FleetName, Position
 from tests.engine.deciding import decide_all
@@ -269,6 +273,41 @@ async def test_what_is_folded_ahead_of_a_batch_that_cannot_be_written_is_dropped
         await one.turn(ticks=False)
     report = await replay(anybody, fleet)
     assert (report.diverged, report.decided_through, report.decisions) == (None, 41, 40)
+
+
+async def test_an_event_that_takes_its_time_keeps_nothing_open(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before it is durable meanwhile, and the lease is kept."""
+    await lines.ingest(anybody, [cluster_line(1), cluster_line(2), cluster_line(3)])
+    fleet = await the_fleet(anybody)
+    over = threading.Event()
+
+    def long_on_the_second(world: World, event: Event) -> Step:
+        assert event.position != 1 or over.wait(timeout=30)
+        return advance(world, event)
+
+    monkeypatch.setattr(decider, "advance", long_on_the_second)
+    one = Decider(anybody, fleet, holder="me", pace=Pace(events=1, turn_seconds=60))
+    async with connected(database_url, None) as other:
+        turning = asyncio.create_task(one.turn(ticks=False))
+
+        async def first_is_durable() -> bool:
+            return await decisions.cursor(other, fleet) == (0, 0)
+
+        async def lease_is_renewed() -> bool:
+            after: bool = await other.fetchval(
+                "SELECT expires_at > $1 FROM ledger.leases", expires_at
+            )
+            return after
+
+        await until(first_is_durable)
+        expires_at = await other.fetchval("SELECT expires_at FROM ledger.leases")
+        await until(lease_is_renewed)
+        over.set()
+        assert await turning
+
+    assert await decisions.cursor(anybody, fleet) == (2, 0)
 
 
 async def test_killed_deciders_lose_and_repeat_nothing(
