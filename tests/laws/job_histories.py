@@ -30,6 +30,9 @@ from tests.histories import (
 )
 
 long_histories = settings(
+    # Whatever the profile: each example is the life of a whole fleet, lived twice, once by looking at
+    # everything. Thousands of them are looked at by the runs that are marked long; fewer than these do
+    # not reach everything that the laws speak of.
     max_examples=60,
     # A history is long on purpose, and what begins with two hundred events has no small example.
     suppress_health_check=[

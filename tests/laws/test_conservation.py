@@ -194,6 +194,7 @@ def test_what_is_shown_of_nodes_is_kept_up_by_looking_at_those_that_were_touched
             assert shown.get((page.cluster, page.node), page._replace(declared=None)) == page
 
 
+@test_disk_placements.long_histories
 @given(test_disk_placements.histories)
 def test_what_is_shown_of_disks_is_kept_up_by_looking_at_those_that_were_touched(
     history: list[test_disk_placements.Happening],
@@ -212,6 +213,7 @@ def test_what_is_shown_of_disks_is_kept_up_by_looking_at_those_that_were_touched
             assert disk_books(step.world, [name]) == [page]
 
 
+@long_histories
 @given(job_histories.histories(20, 50))
 def test_what_is_shown_of_jobs_and_queues_is_kept_up_by_looking_at_those_that_were_touched(
     history: list[job_histories.Happening],

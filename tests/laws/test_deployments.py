@@ -165,7 +165,9 @@ histories = st.lists(happenings, min_size=20, max_size=45).map(
 )
 
 long_histories = settings(
-    max_examples=120,
+    # Whatever the profile: each example is the life of a whole fleet, some thousand questions. How many
+    # lives are looked at is the business of the runs that are marked long and of ``two_fleets``.
+    max_examples=60,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

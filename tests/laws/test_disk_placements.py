@@ -139,7 +139,8 @@ histories = st.lists(
     max_size=40,
 )
 long_histories = settings(
-    max_examples=150,
+    # Whatever the profile: each example is the life of all volumes of a fleet.
+    max_examples=75,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
     deadline=None,
 )

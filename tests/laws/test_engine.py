@@ -224,7 +224,9 @@ START = tuple(Happening(fact, "east", 0) for fact in BEGINNING)
 histories = st.lists(happenings, min_size=50, max_size=70).map(lambda drawn: [*START, *drawn])
 
 long_histories = settings(
-    max_examples=80,
+    # Whatever the profile: each example is the life of a whole fleet, and asks as much as a thousand
+    # questions to one system.
+    max_examples=50,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,
