@@ -8,7 +8,7 @@ That is looked at whenever a question is asked, host by host, so nothing here sa
 is asked about does not, whichever Worlds were asked about in between.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -31,6 +31,9 @@ _REMEMBERED: Final = 1 << 14
 
 _KINDS: Final = 64
 """Selectors and rules of volumes, and sizes of each, of which grounds are kept."""
+
+_MANY: Final = 8
+"""One in so many nodes that take less than they have are not put in for each size."""
 
 _FLEETS: Final = 32
 """Whose hosts are kept: those of the fleets that were asked about last."""
@@ -282,9 +285,15 @@ class _Turned:
 
 
 class _Kind:
-    """The grounds of volumes that differ in their size alone."""
+    """The grounds of volumes that differ in their size alone.
 
-    __slots__ = ("_footings", "_grounds", "_rules", "_seen", "_volume")
+    Where few nodes take less than they have, one ground serves all sizes: the offers of these few are
+    put there for the size that is asked for. Where they are many, each size has a ground of its own.
+    """
+
+    __slots__ = (
+        "_footings", "_ground", "_grounds", "_rules", "_seen", "_tight", "_tightened", "_volume",
+    )  # fmt: skip
 
     def __init__(self, volume: Volume, rules: Rules) -> None:
         self._volume = volume
@@ -292,16 +301,35 @@ class _Kind:
         self._footings: dict[NodeName, Footing] = {}
         self._seen = -1
         """How many turned hosts are accounted for; none at all yet."""
+        self._tight: list[tuple[int, NodeName]] = []
+        """The nodes with disks, by the size that all of these still take."""
+        self._ground = Ground(())
+        """Of what nodes offer to whom all of these disks take."""
+        self._tightened: dict[NodeName, int] = {}
+        """But for these, which are as they are for a size."""
         self._grounds: dict[int, tuple[Ground, int]] = {}
         """By size, with how many turned hosts each accounts for."""
 
     def ground(self, size: int, hosts: Hosts, turned: _Turned) -> Ground:
-        """The ground for volumes of a size."""
+        """The ground for volumes of a size, good until another one is asked for."""
         self._judge(hosts, turned)
+        tight = {name for _, name in self._tight[: bisect_left(self._tight, (size, ""))]}
+        if _MANY * len(tight) > len(self._footings):
+            return self._of_its_own(size, turned)
+        for name in sorted(self._tightened.keys() - tight):
+            self._ground.put(self._footings[name].offer)
+            del self._tightened[name]
+        for name in sorted(tight):
+            if self._tightened.get(name) != size:
+                self._ground.put(self._footings[name].at(size))
+                self._tightened[name] = size
+        return self._ground
+
+    def _of_its_own(self, size: int, turned: _Turned) -> Ground:
         ground, seen = self._grounds.pop(size, (None, -1))
         names = turned.since(seen)
         if ground is None or names is None or 4 * len(names) > len(self._footings):
-            ground = Ground(size, (footing.at(size) for footing in self._footings.values()))
+            ground = Ground(footing.at(size) for footing in self._footings.values())
         else:
             for name in names:
                 footing = self._footings.get(name)
@@ -315,16 +343,37 @@ class _Kind:
         return ground
 
     def _judge(self, hosts: Hosts, turned: _Turned) -> None:
+        """Judge the nodes that are not what they were."""
         names = turned.since(self._seen)
-        if names is None:
-            self._footings = {}
-            names = hosts.names
-        for name in names:
-            if name in hosts:
-                self._footings[name] = Footing.of(hosts.node(name), self._volume, self._rules)
-            else:
-                self._footings.pop(name, None)
         self._seen = turned.count
+        if names is None or 4 * len(names) > len(self._footings):
+            # So many that it is less to begin anew than to take out and put in.
+            self._footings = {name: self._judged(hosts, name) for name in hosts.names}
+            self._ground = Ground(footing.offer for footing in self._footings.values())
+            self._tight = sorted(
+                (footing.least, name) for name, footing in self._footings.items() if footing.most
+            )
+            self._tightened.clear()
+            return
+        for name in names:
+            was = self._footings.pop(name, None)
+            is_ = self._judged(hosts, name) if name in hosts else None
+            if is_ is not None:
+                self._footings[name] = is_
+            if was == is_:
+                continue
+            self._tightened.pop(name, None)
+            if was is not None and was.most:
+                del self._tight[bisect_left(self._tight, (was.least, name))]
+            if is_ is None:
+                self._ground.drop(name)
+                continue
+            self._ground.put(is_.offer)
+            if is_.most:
+                insort(self._tight, (is_.least, name))
+
+    def _judged(self, hosts: Hosts, name: NodeName) -> Footing:
+        return Footing.of(hosts.node(name), self._volume, self._rules)
 
 
 class _Spelled:

@@ -19,7 +19,7 @@ Why = tuple[object, ...]
 
 def ground_of(situation: Situation, nodes: Sequence[Node]) -> Ground:
     volume, rules = situation.volume, situation.rules
-    return Ground(volume.size, [Footing.of(node, volume, rules).at(volume.size) for node in nodes])
+    return Ground([Footing.of(node, volume, rules).at(volume.size) for node in nodes])
 
 
 def kept_up(situation: Situation, before: Sequence[Node]) -> Ground:
@@ -137,7 +137,7 @@ def test_a_footing_offers_at_each_size_what_a_node_has(placement: Placement) -> 
 
 
 def test_the_ground_of_a_fleet_without_nodes_has_nothing() -> None:
-    ground = Ground(5, [])
+    ground = Ground([])
     ground.drop(NodeName("n1"))
 
     assert not ground.offers

@@ -219,10 +219,9 @@ class Step:
 class Ground:
     """What nodes offer to replicas of one size, in order; ``put`` and ``drop`` keep it up."""
 
-    __slots__ = ("all", "by_room", "large_enough", "losers", "names", "offers", "size", "zones")
+    __slots__ = ("all", "by_room", "losers", "names", "offers", "zones")
 
-    def __init__(self, size: int, offers: Iterable[Offer]) -> None:
-        self.size: Final = size
+    def __init__(self, offers: Iterable[Offer]) -> None:
         self.offers: dict[NodeName, Offer] = {}
         self.all: Final = Total()
         self.zones: dict[ZoneName | None, Total] = {}
@@ -237,8 +236,6 @@ class Ground:
         there = self.offers.values()
         self.by_room = sorted(offer.key for offer in there if offer.disks)
         """The nodes with disks that fit."""
-        self.large_enough = sorted(offer.key for offer in there if self._is_large_enough(offer))
-        """Of these, the nodes with a disk whose usable bytes are enough."""
         self.losers = sorted(place for offer in there for place in _places(offer))
 
     def put(self, offer: Offer) -> None:
@@ -253,8 +250,6 @@ class Ground:
         insort(self.names.setdefault(offer.zone, []), offer.node)
         if offer.disks:
             insort(self.by_room, offer.key)
-        if self._is_large_enough(offer):
-            insort(self.large_enough, offer.key)
         for place in _places(offer):
             insort(self.losers, place)
 
@@ -267,13 +262,8 @@ class Ground:
         _remove(self.names[offer.zone], node)
         if offer.disks:
             _remove(self.by_room, offer.key)
-        if self._is_large_enough(offer):
-            _remove(self.large_enough, offer.key)
         for place in _places(offer):
             _remove(self.losers, place)
-
-    def _is_large_enough(self, offer: Offer) -> bool:
-        return bool(offer.disks) and offer.largest >= self.size
 
     def _count(self, offer: Offer, times: int) -> None:
         self.all.add(offer, times)
@@ -346,7 +336,6 @@ def place_on(
     many losers are named.
     """
     volume = situation.volume
-    assert ground.size == volume.size, "the ground of another size"
     for demand in (volume.only_node, volume.near_node, volume.topology):
         assert not demand, "no ground is kept for it"
     own = frozenset(node.name for node in situation.nodes)
@@ -374,11 +363,11 @@ def place_on(
         candidates = len(rung.candidates) + (total.disks if beyond else 0)
         if candidates:
             if beyond:
-                choice = _choice(view, total, rung.candidates, situation.rules, first)
+                choice = _choice(view, total, rung.candidates, situation, first)
             else:
                 rules = situation.rules
                 choice = choose(
-                    rung.candidates, size=ground.size, alpha=rules.alpha, scope=rules.scope
+                    rung.candidates, size=volume.size, alpha=rules.alpha, scope=rules.scope
                 )
             break
     losers = _losers(view, total, ladder, rungs, first)
@@ -395,10 +384,10 @@ def place_on(
 
 
 def _choice(
-    view: View, total: Total, mine: Sequence[Disk], rules: Rules, first: int
+    view: View, total: Total, mine: Sequence[Disk], situation: Situation, first: int
 ) -> Choice | NoDisk:
     """Choose among what is seen of the ground, and the candidates on the volume's own nodes."""
-    ground, size = view.ground, view.ground.size
+    ground, size, rules = view.ground, situation.volume.size, situation.rules
     if total.disks == 1 and not mine:
         (disk,) = next(view.offers(ground.by_room)).disks
         return Choice(disk, "single", overcommitted=disk.usable < size)
@@ -407,7 +396,7 @@ def _choice(
         for node, disks in groupby(mine, key=lambda disk: disk.node)
     ]
     if rules.scope == "node":
-        nodes = _node_stage(view, total, own, rules.alpha, first)
+        nodes = _node_stage(view, total, own, size=size, alpha=rules.alpha, first=first)
         best = nodes.best(undefined_wins=True)
         if best is not None:
             name = NodeName(nodes.names[best])
@@ -418,13 +407,14 @@ def _choice(
 
 
 def _node_stage(
-    view: View, total: Total, own: Sequence[Offer], alpha: Fraction, first: int
+    view: View, total: Total, own: Sequence[Offer], *, size: int, alpha: Fraction, first: int
 ) -> Weighing:
     """The nodes with candidates; where bytes are all that counts, only the first of them."""
     ground, outline = view.ground, None
     if alpha >= 1:
-        large_enough = [offer for offer in own if offer.largest >= ground.size]
-        large_enough += islice(view.offers(ground.large_enough), first)
+        large_enough = [offer for offer in own if offer.largest >= size]
+        there = (offer for offer in view.offers(ground.by_room) if offer.largest >= size)
+        large_enough += islice(there, first)
         members = sorted(large_enough, key=lambda offer: offer.key)[:first]
         rooms = [offer.room for offer in own]
         outline = Outline(
@@ -439,9 +429,9 @@ def _node_stage(
         names=[offer.node for offer in members],
         usable=[offer.room for offer in members],
         totals=[offer.total for offer in members],
-        size=ground.size,
+        size=size,
         alpha=alpha,
-        feasible=[place for place, one in enumerate(members) if one.largest >= ground.size],
+        feasible=[place for place, one in enumerate(members) if one.largest >= size],
         listed=range(len(members)),
         outline=outline,
     )
