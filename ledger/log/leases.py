@@ -4,9 +4,14 @@ A lease runs out by the database's clock. Taking it over raises its epoch, and w
 under a lease names the epoch: a holder that slept through its own replacement is refused.
 
 Who stands by says so, too. Nothing rests on that: it is for people who look.
+
+A holder that is frozen in the middle of a transaction keeps the lease's row locked, whatever the
+clock says. Postgres ends such a transaction where it waits for the next command, but not where it
+waits for the rest of one: that is left to whoever wants the lease.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,6 +30,12 @@ LEASE_SECONDS: Final = 5
 RENEW_SECONDS: Final = 1.5
 """Renewing more than three times in a lease, so that one slow commit does not lose it."""
 
+LOCK_SECONDS: Final = 2
+"""How long whoever wants a lease waits for its row: longer than most batches take to be written."""
+
+FROZEN_SECONDS: Final = 15
+"""As long as a transaction may be idle between two commands (``ledger.log.database.SESSION``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -41,22 +52,51 @@ async def acquire(
 ) -> Lease | None:
     """Take the lease if it is free, run out or already ours; None while somebody else holds it."""
     with refusals_named():
-        epoch = await connection.fetchval(
-            "INSERT INTO ledger.leases AS l (fleet, duty, epoch, holder, expires_at)"
-            " VALUES ($1, $2, 1, $3, clock_timestamp() + $4 * interval '1 second')"
-            " ON CONFLICT (fleet, duty) DO UPDATE"
-            "   SET epoch = l.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at,"
-            "       taken_at = CASE WHEN l.holder = excluded.holder"
-            "                        AND l.expires_at >= clock_timestamp()"
-            "                       THEN l.taken_at ELSE excluded.taken_at END"
-            "   WHERE l.expires_at < clock_timestamp() OR l.holder = excluded.holder"
-            " RETURNING epoch",
-            fleet.number,
-            duty,
-            holder,
-            LEASE_SECONDS,
-        )
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                epoch = await connection.fetchval(
+                    _ACQUIRE, fleet.number, duty, holder, LEASE_SECONDS
+                )
+        except asyncpg.LockNotAvailableError:
+            await _end_the_frozen(connection)
+            return None
     return None if epoch is None else Lease(fleet, duty, holder, Epoch(epoch))
+
+
+_ACQUIRE: Final = """
+INSERT INTO ledger.leases AS l (fleet, duty, epoch, holder, expires_at)
+VALUES ($1, $2, 1, $3, clock_timestamp() + $4 * interval '1 second')
+ON CONFLICT (fleet, duty) DO UPDATE
+   SET epoch = l.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at,
+       taken_at = CASE WHEN l.holder = excluded.holder AND l.expires_at >= clock_timestamp()
+                       THEN l.taken_at ELSE excluded.taken_at END
+ WHERE l.expires_at < clock_timestamp() OR l.holder = excluded.holder
+RETURNING epoch
+"""
+
+
+async def _end_the_frozen(connection: asyncpg.Connection) -> None:
+    """End connections of our own kind that have said nothing for long in the midst of a command.
+
+    To Postgres they are at work: none of its timeouts for the idle counts there. One that copies is
+    left alone, because there the rest of the command is the rows, for as long as they take.
+    """
+    with suppress(asyncpg.InsufficientPrivilegeError):
+        async with connection.transaction():
+            # Logins may look at, and end, what they began themselves; the role of a duty may not.
+            await connection.execute("SET LOCAL ROLE NONE")
+            await connection.execute(_END_THE_FROZEN, FROZEN_SECONDS)
+
+
+_END_THE_FROZEN: Final = """
+SELECT pg_terminate_backend(pid)
+  FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid()
+   AND application_name = current_setting('application_name')
+   AND state = 'active' AND wait_event = 'ClientRead' AND query NOT ILIKE 'copy %'
+   AND query_start < clock_timestamp() - $1 * interval '1 second'
+"""
 
 
 async def renew(connection: asyncpg.Connection, lease: Lease) -> None:

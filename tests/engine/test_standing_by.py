@@ -16,8 +16,9 @@ from structlog.testing import capture_logs
 from ledger.engine import decider
 from ledger.engine.activity import Activity
 from ledger.engine.decider import Decider, Deciders
+from ledger.errors import LogUnavailable
 from ledger.log import fleets, leases, lines
-from ledger.log.database import connect
+from ledger.log.database import connect, refusals_named
 from ledger.replay.replay import replay
 from ledger.units import FleetName
 from tests.engine.deciding import UNHURRIED, decide_all
@@ -115,6 +116,44 @@ async def test_the_second_takes_every_fleet_over_within_seconds_of_a_kill(
             if process is not None and process.returncode is None:
                 process.kill()
                 await process.wait()
+
+
+async def test_who_is_frozen_in_the_midst_of_a_command_keeps_its_heir_waiting_for_seconds(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(leases, "FROZEN_SECONDS", 3)
+    await lines.ingest(anybody, [cluster_line(1)])
+    fleet = await fleets.find(anybody, FleetName("test"))
+    assert fleet is not None
+    frozen = await connect(database_url, "ledger_decider")
+    heir = await connect(database_url, "ledger_decider")
+    try:
+        held = await leases.acquire(frozen, fleet, "decide", holder="frozen")
+        assert held is not None
+        await leases.let_go(frozen, held)
+        await frozen.execute("BEGIN")
+        await leases.check(frozen, held)
+        # Parsed and not executed: to the server that is a command at work, and nothing idle.
+        await frozen.prepare("SELECT 1")
+        doing = await anybody.fetchval(
+            "SELECT state || ', ' || wait_event FROM pg_stat_activity WHERE pid = $1",
+            frozen.get_server_pid(),
+        )
+        assert doing == "active, ClientRead"
+
+        assert await leases.acquire(heir, fleet, "decide", holder="heir") is None
+
+        async def is_taken_over() -> bool:
+            return await leases.acquire(heir, fleet, "decide", holder="heir") is not None
+
+        await until(is_taken_over)
+        with pytest.raises(LogUnavailable), refusals_named():
+            await frozen.execute("COMMIT")
+        assert await heir.fetchval("SELECT current_user") == "ledger_decider"
+    finally:
+        frozen.terminate()
+        await heir.close()
 
 
 async def test_since_when_survives_a_renewal_and_not_a_change_of_hands(
