@@ -217,16 +217,21 @@ def test_mode_minimal_moves_as_little_as_any_fair_division(case: Case) -> None:
     assert ended(division.allocation) == min(map(ended, fair))
 
 
+eight_at_most = weight_maps(most=8)
+any_capacities = st.one_of(st.none(), amounts())
+any_kappa = st.one_of(st.none(), kappas)
+
+
 @st.composite
 def equal_cases(draw: st.DrawFn) -> Case:
     """Equal weights then and now on the same clusters, and nothing drifted."""
     now, then = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)))
-    clusters = list(draw(weight_maps(most=8)))
+    clusters = list(draw(eight_at_most))
     request = Request(
         replicas=draw(counts),
         weights=dict.fromkeys(clusters, Weight(now)),
-        capacities=draw(st.one_of(st.none(), amounts())),
-        kappa=draw(st.one_of(st.none(), kappas)),
+        capacities=draw(any_capacities),
+        kappa=draw(any_kappa),
     )
     before = Request(draw(counts), dict.fromkeys(clusters, Weight(then)))
     division = divide(before, last=None, lot=draw(lots))

@@ -99,10 +99,13 @@ def claims(draw: st.DrawFn) -> list[QueueClaim]:
     return [QueueClaim(queue, draw(amounts)) for queue in there]
 
 
+slots = st.one_of(st.none(), st.none(), st.integers(0, 4))
+has = st.one_of(st.just({CPU: 3, MEM: 3}), amounts)
+totals = st.one_of(st.just({CPU: 6, MEM: 6}), st.just({CPU: 9, MEM: 9}), amounts)
+
+
 @st.composite
 def nodes(draw: st.DrawFn) -> list[Node]:
-    slots = st.one_of(st.none(), st.none(), st.integers(0, 4))
-    has = st.one_of(st.just({CPU: 3, MEM: 3}), amounts)
     return [Node(name, draw(has), draw(slots)) for name in draw(all_or_part(NODES))]
 
 
@@ -141,7 +144,7 @@ def rounds(draw: st.DrawFn) -> RoundQuestion:
     places = st.tuples(st.sampled_from(names), st.sampled_from(NAMESPACES))
     orders: list[Sequence[JobRank]] = [JOB_ORDER, ("share", "priority"), ("gang",), ()]
     return RoundQuestion(
-        total=draw(st.one_of(st.just({CPU: 6, MEM: 6}), st.just({CPU: 9, MEM: 9}), amounts)),
+        total=draw(totals),
         queues=there,
         jobs=jobs,
         nodes=draw(nodes()),
