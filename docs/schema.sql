@@ -131,6 +131,18 @@ $$;
 
 ALTER FUNCTION ledger.detach_partition(p_ordinal bigint) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.forks_before(at bigint) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ARRAY(SELECT (((forks_before.at + 1) >> "bit"."bit") << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((forks_before.at + 1) >> "bit"."bit") & (1)::bigint) = 1) ORDER BY "bit"."bit");
+
+ALTER FUNCTION ledger.forks_before(at bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.forks_behind(at bigint) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ARRAY(SELECT ((((forks_behind.at + 1) >> "bit"."bit") | (1)::bigint) << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((forks_behind.at + 1) >> "bit"."bit") & (1)::bigint) = 0) ORDER BY "bit"."bit");
+
+ALTER FUNCTION ledger.forks_behind(at bigint) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.has_partition(p_ordinal bigint) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
@@ -144,6 +156,22 @@ CREATE FUNCTION ledger.has_partition(p_ordinal bigint) RETURNS boolean
 $_$;
 
 ALTER FUNCTION ledger.has_partition(p_ordinal bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    AS $$
+DECLARE first bigint;
+BEGIN
+  SELECT v.kept_from INTO first FROM ledger_api.fleets v WHERE v.fleet = is_kept.fleet;
+  IF "position" < first THEN
+    RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
+      USING ERRCODE = 'LG014';
+  END IF;
+  RETURN true;
+END
+$$;
+
+ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) RETURNS TABLE(size bigint, frontier bytea, recorded_at_micros bigint, clock_micros bigint, incarnation integer)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -255,6 +283,1967 @@ $$;
 
 ALTER FUNCTION ledger.refuse_change() OWNER TO ledger_owner;
 
+CREATE TABLE ledger.decisions (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    incarnation integer NOT NULL,
+    "position" bigint NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    algorithm text NOT NULL,
+    version integer NOT NULL,
+    branch text NOT NULL,
+    moved bigint NOT NULL,
+    previous_number bigint,
+    result jsonb NOT NULL,
+    reasons jsonb NOT NULL,
+    record bytea NOT NULL,
+    digest bytea NOT NULL,
+    CONSTRAINT decisions_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT decisions_number_check CHECK ((number >= 0))
+);
+
+ALTER TABLE ledger.decisions OWNER TO ledger_owner;
+
+CREATE TABLE ledger.events (
+    fleet integer NOT NULL,
+    "position" bigint NOT NULL,
+    incarnation integer NOT NULL,
+    recorded_at_micros bigint NOT NULL,
+    event_time_micros bigint,
+    revision smallint NOT NULL,
+    channel text NOT NULL,
+    topic text,
+    partition integer,
+    coordinate bigint,
+    source text NOT NULL,
+    id text NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    payload bytea NOT NULL,
+    leaf bytea NOT NULL,
+    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
+    CONSTRAINT events_position_check CHECK (("position" >= 0))
+)
+PARTITION BY RANGE ("position");
+
+ALTER TABLE ledger.events OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleet_readers (
+    reader text NOT NULL,
+    fleet text NOT NULL,
+    granted_by text DEFAULT SESSION_USER NOT NULL,
+    granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.fleet_readers OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleets (
+    number integer NOT NULL,
+    name text NOT NULL,
+    clock text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
+);
+
+ALTER TABLE ledger.fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.granted_fleets AS
+ SELECT g.fleet
+   FROM (ledger.fleet_readers g
+     JOIN pg_roles r ON ((r.rolname = g.reader)))
+  WHERE (pg_has_role(r.oid, 'USAGE'::text) OR ((CURRENT_USER = 'ledger_reader'::name) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER'::text)));
+
+ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.seen_fleets AS
+ SELECT number,
+    name,
+    clock,
+    created_at
+   FROM ledger.fleets f
+  WHERE (ARRAY[name, '*'::text] && ARRAY( SELECT granted_fleets.fleet
+           FROM ledger.granted_fleets));
+
+ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.decisions WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    d.kind,
+    d.subject,
+    d.algorithm,
+    d.version,
+    d.branch,
+    d.moved,
+    d.previous_number,
+    d.result,
+    d.reasons,
+    encode(d.digest, 'hex'::text) AS digest,
+    ((((f.name || '/'::text) || d.incarnation) || '/'::text) || d.number) AS decision,
+    d.record,
+    ( SELECT ledger.moment(e.recorded_at_micros) AS moment
+           FROM ledger.events e
+          WHERE ((e.fleet = d.fleet) AND (e."position" = d."position"))) AS recorded_at,
+    ( SELECT e.type
+           FROM ledger.events e
+          WHERE ((e.fleet = d.fleet) AND (e."position" = d."position"))) AS event_type,
+    ( SELECT e.subject
+           FROM ledger.events e
+          WHERE ((e.fleet = d.fleet) AND (e."position" = d."position"))) AS event_subject
+   FROM (ledger.decisions d
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)));
+
+ALTER VIEW ledger_api.decisions OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.decisions IS 'A decision a row: what was decided, from which event, by which rule, and why.';
+
+COMMENT ON COLUMN ledger_api.decisions.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.decisions.number IS 'Place among the fleet''s decisions, from 0, without gaps.';
+
+COMMENT ON COLUMN ledger_api.decisions."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.decisions.kind IS 'division, deployment, capacity_class, allocation, eviction, disk_placement, repair, proposal, incident or refusal.';
+
+COMMENT ON COLUMN ledger_api.decisions.subject IS 'Key of what was decided about.';
+
+COMMENT ON COLUMN ledger_api.decisions.algorithm IS 'The system that answered.';
+
+COMMENT ON COLUMN ledger_api.decisions.version IS 'Its version.';
+
+COMMENT ON COLUMN ledger_api.decisions.branch IS 'Which rule of the system applied, such as keep, exact, redraw or placed.';
+
+COMMENT ON COLUMN ledger_api.decisions.moved IS 'How much changed its place against the previous decision.';
+
+COMMENT ON COLUMN ledger_api.decisions.previous_number IS 'The previous decision about the same subject.';
+
+COMMENT ON COLUMN ledger_api.decisions.result IS 'The answer.';
+
+COMMENT ON COLUMN ledger_api.decisions.reasons IS 'The numbers that let a reader redo it.';
+
+COMMENT ON COLUMN ledger_api.decisions.digest IS 'Leaf hash in the decision tree, in hex.';
+
+COMMENT ON COLUMN ledger_api.decisions.decision IS 'Its name outside this database: fleet/incarnation/number.';
+
+COMMENT ON COLUMN ledger_api.decisions.record IS 'The record whole, as the bytes that the digest is taken over: also the lot, the policy and the digest of what went in.';
+
+COMMENT ON COLUMN ledger_api.decisions.recorded_at IS 'Fleet time of the event that made it due; null where that was archived.';
+
+COMMENT ON COLUMN ledger_api.decisions.event_type IS 'Type of that event.';
+
+COMMENT ON COLUMN ledger_api.decisions.event_subject IS 'Key of the object that the event speaks of.';
+
+CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) RETURNS SETOF ledger_api.decisions
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT d.fleet,
+     d.number,
+     d."position",
+     d.kind,
+     d.subject,
+     d.algorithm,
+     d.version,
+     d.branch,
+     d.moved,
+     d.previous_number,
+     d.result,
+     d.reasons,
+     d.digest,
+     d.decision,
+     d.record,
+     d.recorded_at,
+     d.event_type,
+     d.event_subject
+    FROM ledger_api.decisions d
+   WHERE ((d.fleet = decisions_between.fleet) AND (d."position" >= decisions_between."from") AND (d."position" <= decisions_between."to"));
+END;
+
+ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) IS 'The decisions that the events from one position to another made due, both included.';
+
+CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    AS $$
+DECLARE
+  lowest  bigint := -1;
+  highest bigint;
+  middle  bigint;
+  there   timestamptz;
+BEGIN
+  SELECT v.events - 1 INTO highest FROM ledger_api.fleets v WHERE v.fleet = position_at.fleet;
+  -- Fleet time never runs backwards with position. What was archived is older than what is here.
+  WHILE lowest < highest LOOP
+    middle := (lowest + highest + 1) / 2;
+    SELECT e.recorded_at INTO there FROM ledger_api.events e
+     WHERE e.fleet = position_at.fleet AND e.position = middle;
+    IF there > moment THEN
+      highest := middle - 1;
+    ELSE
+      lowest := middle;
+    END IF;
+  END LOOP;
+  RETURN nullif(highest, -1);
+END
+$$;
+
+ALTER FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) IS 'Position of the last event by a time; null before the first.';
+
+CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) RETURNS SETOF ledger_api.decisions
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT d.fleet,
+     d.number,
+     d."position",
+     d.kind,
+     d.subject,
+     d.algorithm,
+     d.version,
+     d.branch,
+     d.moved,
+     d.previous_number,
+     d.result,
+     d.reasons,
+     d.digest,
+     d.decision,
+     d.record,
+     d.recorded_at,
+     d.event_type,
+     d.event_subject
+    FROM ledger_api.decisions_between(decisions_between.fleet, ( SELECT (COALESCE(ledger_api.position_at(decisions_between.fleet, (decisions_between."from" - '00:00:00.000001'::interval)), ('-1'::integer)::bigint) + 1)), ( SELECT ledger_api.position_at(decisions_between.fleet, decisions_between."to") AS position_at)) d(fleet, number, "position", kind, subject, algorithm, version, branch, moved, previous_number, result, reasons, digest, decision, record, recorded_at, event_type, event_subject);
+END;
+
+ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) IS 'The same of the events that were recorded from one time to another, both included.';
+
+CREATE TABLE ledger.disk_books (
+    fleet integer NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    disk text NOT NULL,
+    maximum bigint NOT NULL,
+    available bigint NOT NULL,
+    reserved bigint NOT NULL,
+    scheduled numeric NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_disk_books (
+    fleet integer CONSTRAINT disk_books_fleet_not_null NOT NULL,
+    cluster text CONSTRAINT disk_books_cluster_not_null NOT NULL,
+    node text CONSTRAINT disk_books_node_not_null NOT NULL,
+    disk text CONSTRAINT disk_books_disk_not_null NOT NULL,
+    maximum bigint CONSTRAINT disk_books_maximum_not_null NOT NULL,
+    available bigint CONSTRAINT disk_books_available_not_null NOT NULL,
+    reserved bigint CONSTRAINT disk_books_reserved_not_null NOT NULL,
+    scheduled numeric CONSTRAINT disk_books_scheduled_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT disk_books_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_disk_books OWNER TO ledger_owner;
+
+CREATE VIEW ledger.disk_books_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.cluster,
+    b.node,
+    b.disk,
+    b.maximum,
+    b.available,
+    b.reserved,
+    b.scheduled,
+    (((b.maximum - b.reserved))::numeric - b.scheduled) AS free,
+    b.from_position,
+    b.until_position,
+    b.fork
+   FROM (( SELECT o.fleet,
+            o.cluster,
+            o.node,
+            o.disk,
+            o.maximum,
+            o.available,
+            o.reserved,
+            o.scheduled,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_disk_books o
+        UNION ALL
+         SELECT o.fleet,
+            o.cluster,
+            o.node,
+            o.disk,
+            o.maximum,
+            o.available,
+            o.reserved,
+            o.scheduled,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.disk_books o) b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger.disk_books_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.disk_books WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.cluster,
+    b.node,
+    b.disk,
+    b.maximum,
+    b.available,
+    b.reserved,
+    b.scheduled,
+    (((b.maximum - b.reserved))::numeric - b.scheduled) AS free
+   FROM (ledger.disk_books b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.disk_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.disk_books IS 'A disk a row: what it has, what is scheduled on it, what is free.';
+
+COMMENT ON COLUMN ledger_api.disk_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.disk_books.cluster IS 'Cluster of the disk; empty where the fleet does not name it.';
+
+COMMENT ON COLUMN ledger_api.disk_books.node IS 'Node of the disk.';
+
+COMMENT ON COLUMN ledger_api.disk_books.disk IS 'The disk.';
+
+COMMENT ON COLUMN ledger_api.disk_books.maximum IS 'Bytes of the disk, as it was told last.';
+
+COMMENT ON COLUMN ledger_api.disk_books.available IS 'Bytes that nothing was written to, as they were told last.';
+
+COMMENT ON COLUMN ledger_api.disk_books.reserved IS 'Bytes that are kept for others.';
+
+COMMENT ON COLUMN ledger_api.disk_books.scheduled IS 'The sizes of the replicas in force on it, added up.';
+
+COMMENT ON COLUMN ledger_api.disk_books.free IS 'maximum less reserved and scheduled; below zero where more is promised than there is, as the policy may allow.';
+
+CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.disk_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.maximum,
+     t.available,
+     t.reserved,
+     t.scheduled,
+     t.free
+    FROM ledger.disk_books_over_time t
+   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(disk_books_as_of."position"))) AND (t.until_position > disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.maximum,
+     t.available,
+     t.reserved,
+     t.scheduled,
+     t.free
+    FROM ledger.disk_books_over_time t
+   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(disk_books_as_of."position"))) AND (t.from_position <= disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.maximum,
+     t.available,
+     t.reserved,
+     t.scheduled,
+     t.free
+    FROM ledger.disk_books_over_time t
+   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) IS 'The view disk_books as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.disk_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.maximum,
+     t.available,
+     t.reserved,
+     t.scheduled,
+     t.free
+    FROM ledger_api.disk_books_as_of(disk_books_at.fleet, ( SELECT ledger_api.position_at(disk_books_at.fleet, disk_books_at.moment) AS position_at)) t(fleet, cluster, node, disk, maximum, available, reserved, scheduled, free);
+END;
+
+ALTER FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.fair_shares (
+    fleet integer NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    resource text NOT NULL,
+    number bigint NOT NULL,
+    weight numeric NOT NULL,
+    requested numeric NOT NULL,
+    deserved numeric NOT NULL,
+    deserved_exact text NOT NULL,
+    allocated numeric NOT NULL,
+    weighted_share text NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_fair_shares (
+    fleet integer CONSTRAINT fair_shares_fleet_not_null NOT NULL,
+    queue text CONSTRAINT fair_shares_queue_not_null NOT NULL,
+    namespace text CONSTRAINT fair_shares_namespace_not_null NOT NULL,
+    resource text CONSTRAINT fair_shares_resource_not_null NOT NULL,
+    number bigint CONSTRAINT fair_shares_number_not_null NOT NULL,
+    weight numeric CONSTRAINT fair_shares_weight_not_null NOT NULL,
+    requested numeric CONSTRAINT fair_shares_requested_not_null NOT NULL,
+    deserved numeric CONSTRAINT fair_shares_deserved_not_null NOT NULL,
+    deserved_exact text CONSTRAINT fair_shares_deserved_exact_not_null NOT NULL,
+    allocated numeric CONSTRAINT fair_shares_allocated_not_null NOT NULL,
+    weighted_share text CONSTRAINT fair_shares_weighted_share_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT fair_shares_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_fair_shares OWNER TO ledger_owner;
+
+CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    s.queue,
+    s.namespace,
+    s.resource,
+    s.number,
+    s.weight,
+    s.requested,
+    s.deserved,
+    s.deserved_exact,
+    s.allocated,
+    s.weighted_share,
+    s.from_position,
+    s.until_position,
+    s.fork
+   FROM (( SELECT o.fleet,
+            o.queue,
+            o.namespace,
+            o.resource,
+            o.number,
+            o.weight,
+            o.requested,
+            o.deserved,
+            o.deserved_exact,
+            o.allocated,
+            o.weighted_share,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_fair_shares o
+        UNION ALL
+         SELECT o.fleet,
+            o.queue,
+            o.namespace,
+            o.resource,
+            o.number,
+            o.weight,
+            o.requested,
+            o.deserved,
+            o.deserved_exact,
+            o.allocated,
+            o.weighted_share,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.fair_shares o) s
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
+
+ALTER VIEW ledger.fair_shares_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.fair_shares WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    s.queue,
+    s.namespace,
+    s.resource,
+    s.number,
+    s.weight,
+    s.requested,
+    s.deserved,
+    s.deserved_exact,
+    s.allocated,
+    s.weighted_share
+   FROM (ledger.fair_shares s
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
+
+ALTER VIEW ledger_api.fair_shares OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.fair_shares IS 'A namespace in a queue and a resource a row, as of the last round that placed or evicted anything.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.queue IS 'The queue.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.namespace IS 'The namespace.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.resource IS 'The resource that is counted: cpu in milli-cores, memory and storage in bytes.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.number IS 'The decision that said so last: the first of its round.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.weight IS 'What the namespace weighs.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.requested IS 'What its jobs in the queue hold and wait for.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.deserved IS 'Its part of what the queue deserves, in whole units, rounded down.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.deserved_exact IS 'The same exactly, as num/den.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in the queue.';
+
+COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, divided by its weight, as num/den.';
+
+CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fair_shares
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.resource,
+     t.number,
+     t.weight,
+     t.requested,
+     t.deserved,
+     t.deserved_exact,
+     t.allocated,
+     t.weighted_share
+    FROM ledger.fair_shares_over_time t
+   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t.until_position > fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.resource,
+     t.number,
+     t.weight,
+     t.requested,
+     t.deserved,
+     t.deserved_exact,
+     t.allocated,
+     t.weighted_share
+    FROM ledger.fair_shares_over_time t
+   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t.from_position <= fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.resource,
+     t.number,
+     t.weight,
+     t.requested,
+     t.deserved,
+     t.deserved_exact,
+     t.allocated,
+     t.weighted_share
+    FROM ledger.fair_shares_over_time t
+   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) IS 'The view fair_shares as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.fair_shares
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.resource,
+     t.number,
+     t.weight,
+     t.requested,
+     t.deserved,
+     t.deserved_exact,
+     t.allocated,
+     t.weighted_share
+    FROM ledger_api.fair_shares_as_of(fair_shares_at.fleet, ( SELECT ledger_api.position_at(fair_shares_at.fleet, fair_shares_at.moment) AS position_at)) t(fleet, queue, namespace, resource, number, weight, requested, deserved, deserved_exact, allocated, weighted_share);
+END;
+
+ALTER FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.open_refusals (
+    fleet integer NOT NULL,
+    wanted text NOT NULL,
+    subject text NOT NULL,
+    number bigint NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    waits_for text DEFAULT ''::text NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_open_refusals (
+    fleet integer CONSTRAINT open_refusals_fleet_not_null NOT NULL,
+    wanted text CONSTRAINT open_refusals_wanted_not_null NOT NULL,
+    subject text CONSTRAINT open_refusals_subject_not_null NOT NULL,
+    number bigint CONSTRAINT open_refusals_number_not_null NOT NULL,
+    reason text DEFAULT ''::text CONSTRAINT open_refusals_reason_not_null NOT NULL,
+    waits_for text DEFAULT ''::text CONSTRAINT open_refusals_waits_for_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT open_refusals_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_open_refusals OWNER TO ledger_owner;
+
+CREATE VIEW ledger.open_refusals_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    r.number,
+    r.from_position AS "position",
+    r.wanted AS kind_wanted,
+    r.subject,
+    r.reason,
+    r.waits_for,
+    r.from_position,
+    r.until_position,
+    r.fork
+   FROM (( SELECT o.fleet,
+            o.number,
+            o.wanted,
+            o.subject,
+            o.reason,
+            o.waits_for,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_open_refusals o
+        UNION ALL
+         SELECT o.fleet,
+            o.number,
+            o.wanted,
+            o.subject,
+            o.reason,
+            o.waits_for,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.open_refusals o) r
+     JOIN ledger.seen_fleets f ON ((f.number = r.fleet)));
+
+ALTER VIEW ledger.open_refusals_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.open_refusals WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    o.number,
+    o.from_position AS "position",
+    o.wanted AS kind_wanted,
+    o.subject,
+    o.reason,
+    o.waits_for
+   FROM (ledger.open_refusals o
+     JOIN ledger.seen_fleets f ON ((f.number = o.fleet)));
+
+ALTER VIEW ledger_api.open_refusals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.open_refusals IS 'What is wanted now and could not be served so far, a question a row.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.number IS 'The decision that refused it.';
+
+COMMENT ON COLUMN ledger_api.open_refusals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.kind_wanted IS 'The kind of decision that was asked for.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.subject IS 'Key of what was asked about.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.reason IS 'Reason code, such as no_candidate_cluster.';
+
+COMMENT ON COLUMN ledger_api.open_refusals.waits_for IS 'What has to come before it is asked again.';
+
+CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.open_refusals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind_wanted,
+     t.subject,
+     t.reason,
+     t.waits_for
+    FROM ledger.open_refusals_over_time t
+   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(open_refusals_as_of."position"))) AND (t.until_position > open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind_wanted,
+     t.subject,
+     t.reason,
+     t.waits_for
+    FROM ledger.open_refusals_over_time t
+   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(open_refusals_as_of."position"))) AND (t.from_position <= open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind_wanted,
+     t.subject,
+     t.reason,
+     t.waits_for
+    FROM ledger.open_refusals_over_time t
+   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) IS 'The view open_refusals as of a position: once the event there was decided.';
+
+CREATE TABLE ledger.decided (
+    fleet integer NOT NULL,
+    through bigint NOT NULL,
+    decisions bigint NOT NULL,
+    epoch bigint NOT NULL,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.decided OWNER TO ledger_owner;
+
+CREATE TABLE ledger.event_effects (
+    fleet integer NOT NULL,
+    "position" bigint NOT NULL,
+    effect text NOT NULL,
+    CONSTRAINT event_effects_effect_check CHECK ((effect = ANY (ARRAY['stale'::text, 'no_effect'::text])))
+);
+
+ALTER TABLE ledger.event_effects OWNER TO ledger_owner;
+
+CREATE TABLE ledger.heads (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    size bigint NOT NULL,
+    recorded_at_micros bigint,
+    root bytea NOT NULL,
+    frontier bytea NOT NULL,
+    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
+    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
+    CONSTRAINT heads_size_check CHECK ((size > 0))
+);
+
+ALTER TABLE ledger.heads OWNER TO ledger_owner;
+
+CREATE VIEW ledger.heads_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    h.tree,
+    h.size,
+    encode(h.root, 'hex'::text) AS root
+   FROM (ledger.heads h
+     JOIN ledger.seen_fleets f ON ((f.number = h.fleet)));
+
+ALTER VIEW ledger.heads_over_time OWNER TO ledger_owner;
+
+CREATE TABLE ledger.histories (
+    fleet integer NOT NULL,
+    first bigint NOT NULL
+);
+
+ALTER TABLE ledger.histories OWNER TO ledger_owner;
+
+CREATE TABLE ledger.incarnations (
+    fleet integer NOT NULL,
+    incarnation integer NOT NULL,
+    from_size bigint NOT NULL,
+    reason text NOT NULL,
+    opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT incarnations_from_size_check CHECK ((from_size >= 0)),
+    CONSTRAINT incarnations_incarnation_check CHECK ((incarnation >= 1))
+);
+
+ALTER TABLE ledger.incarnations OWNER TO ledger_owner;
+
+CREATE VIEW ledger.incarnations_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    i.incarnation,
+    i.from_size
+   FROM (ledger.incarnations i
+     JOIN ledger.seen_fleets f ON ((f.number = i.fleet)));
+
+ALTER VIEW ledger.incarnations_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.events WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    e."position",
+    e.id,
+    e.source,
+    e.type,
+    e.subject,
+    ledger.moment(e.event_time_micros) AS event_time,
+    ledger.moment(e.recorded_at_micros) AS recorded_at,
+    e.channel,
+    e.topic,
+    e.partition,
+        CASE
+            WHEN (e.channel = 'kafka'::text) THEN e.coordinate
+            ELSE NULL::bigint
+        END AS kafka_offset,
+        CASE
+            WHEN (e."position" <= f.through) THEN COALESCE(( SELECT x.effect
+               FROM ledger.event_effects x
+              WHERE ((x.fleet = e.fleet) AND (x."position" = e."position"))), 'applied'::text)
+            ELSE NULL::text
+        END AS effect,
+    e.payload,
+    encode(e.leaf, 'hex'::text) AS leaf
+   FROM (ledger.events e
+     JOIN ( SELECT n.number,
+            n.name,
+            ( SELECT max(d.through) AS max
+                   FROM ledger.decided d
+                  WHERE (d.fleet = n.number)) AS through
+           FROM ledger.seen_fleets n) f ON ((f.number = e.fleet)));
+
+ALTER VIEW ledger_api.events OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.events IS 'An event a row, in the one order that counts.';
+
+COMMENT ON COLUMN ledger_api.events.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.events."position" IS 'Place in the fleet''s log, from 0, without gaps.';
+
+COMMENT ON COLUMN ledger_api.events.id IS 'The producer''s id; unique with source.';
+
+COMMENT ON COLUMN ledger_api.events.source IS 'Who said so; unique with id.';
+
+COMMENT ON COLUMN ledger_api.events.type IS 'Type and version, such as ledger.cluster.node.upserted.v1.';
+
+COMMENT ON COLUMN ledger_api.events.subject IS 'Key of the object the event speaks of.';
+
+COMMENT ON COLUMN ledger_api.events.event_time IS 'The time the producer wrote; informational, it decides nothing.';
+
+COMMENT ON COLUMN ledger_api.events.recorded_at IS 'Fleet time: when the log took the event; never runs backwards with position.';
+
+COMMENT ON COLUMN ledger_api.events.channel IS 'The way in: kafka, file, http or ledger.';
+
+COMMENT ON COLUMN ledger_api.events.topic IS 'Kafka topic, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.partition IS 'Kafka partition, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.kafka_offset IS 'Kafka offset, where it came by Kafka.';
+
+COMMENT ON COLUMN ledger_api.events.effect IS 'What folding made of it: applied, stale or no_effect; null until it is decided.';
+
+COMMENT ON COLUMN ledger_api.events.payload IS 'The stored bytes.';
+
+COMMENT ON COLUMN ledger_api.events.leaf IS 'Leaf hash in the event tree, in hex.';
+
+CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    f.clock,
+    f.created_at,
+    ( SELECT max(i.incarnation) AS max
+           FROM ledger.incarnations i
+          WHERE (i.fleet = f.number)) AS incarnation,
+    COALESCE(e.size, (0)::bigint) AS events,
+    ledger.moment(e.recorded_at_micros) AS last_recorded_at,
+    encode(e.root, 'hex'::text) AS event_root,
+    COALESCE(d.size, (0)::bigint) AS decisions,
+    encode(d.root, 'hex'::text) AS decision_root,
+    c.through AS decided_through,
+    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided,
+    ledger.moment(w.recorded_at_micros) AS undecided_since,
+        CASE
+            WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(w.recorded_at_micros))), (0)::numeric)))::double precision
+            ELSE NULL::double precision
+        END AS lag_seconds,
+    ( SELECT count(*) AS count
+           FROM ledger.open_refusals o
+          WHERE (o.fleet = f.number)) AS open_refusals,
+    COALESCE(( SELECT h.first
+           FROM ledger.histories h
+          WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from
+   FROM ((((ledger.seen_fleets f
+     LEFT JOIN LATERAL ( SELECT h.size,
+            h.root,
+            h.recorded_at_micros
+           FROM ledger.heads h
+          WHERE ((h.fleet = f.number) AND (h.tree = 'events'::text))
+          ORDER BY h.size DESC
+         LIMIT 1) e ON (true))
+     LEFT JOIN LATERAL ( SELECT h.size,
+            h.root
+           FROM ledger.heads h
+          WHERE ((h.fleet = f.number) AND (h.tree = 'decisions'::text))
+          ORDER BY h.size DESC
+         LIMIT 1) d ON (true))
+     LEFT JOIN LATERAL ( SELECT max(x.through) AS through
+           FROM ledger.decided x
+          WHERE (x.fleet = f.number)) c ON (true))
+     LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
+           FROM ledger.events x
+          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
+         LIMIT 1) w ON (true));
+
+ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.fleets IS 'A fleet a row: what one log decides for, where its two trees end, how far it is decided.';
+
+COMMENT ON COLUMN ledger_api.fleets.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.fleets.clock IS 'Where recorded_at comes from: wall (the server''s clock) or event (the time an event carries).';
+
+COMMENT ON COLUMN ledger_api.fleets.created_at IS 'When the fleet was opened here.';
+
+COMMENT ON COLUMN ledger_api.fleets.incarnation IS 'Which life of the log this is; above 1 only after a restore to an earlier point.';
+
+COMMENT ON COLUMN ledger_api.fleets.events IS 'Number of events in the log; the last position is one less.';
+
+COMMENT ON COLUMN ledger_api.fleets.last_recorded_at IS 'Fleet time of the last event.';
+
+COMMENT ON COLUMN ledger_api.fleets.event_root IS 'Root of the tree over all events, in hex (RFC 6962).';
+
+COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.';
+
+COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).';
+
+COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.';
+
+COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
+
+COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.';
+
+COMMENT ON COLUMN ledger_api.fleets.lag_seconds IS 'How long that event has waited, 0 where none does; null on the event clock, which does not say.';
+
+COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are refused now; open_refusals has them.';
+
+COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the functions AS OF a position answer: 0, unless it was decided for before such were.';
+
+CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fleets
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT v.fleet,
+     v.clock,
+     v.created_at,
+     ( SELECT max(i.incarnation) AS max
+            FROM ledger.incarnations_over_time i
+           WHERE ((i.fleet = v.fleet) AND (i.from_size <= s.events))) AS max,
+     s.events,
+     ( SELECT e.recorded_at
+            FROM ledger_api.events e
+           WHERE ((e.fleet = v.fleet) AND (e."position" = (s.events - 1)))) AS recorded_at,
+     ( SELECT h.root
+            FROM ledger.heads_over_time h
+           WHERE ((h.fleet = v.fleet) AND (h.tree = 'events'::text) AND (h.size = s.events))) AS root,
+     s.decisions,
+     ( SELECT h.root
+            FROM ledger.heads_over_time h
+           WHERE ((h.fleet = v.fleet) AND (h.tree = 'decisions'::text) AND (h.size = s.decisions))) AS root,
+     LEAST(v.decided_through, (s.events - 1)) AS "least",
+     (0)::bigint AS int8,
+     NULL::timestamp with time zone AS timestamptz,
+     NULL::double precision AS float8,
+     ( SELECT count(*) AS count
+            FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count,
+     v.kept_from
+    FROM (ledger_api.fleets v
+      CROSS JOIN LATERAL ( SELECT LEAST(v.events, (fleets_as_of."position" + 1)) AS events,
+             COALESCE(( SELECT (d.number + 1)
+                    FROM ledger_api.decisions d
+                   WHERE ((d.fleet = v.fleet) AND (d."position" <= fleets_as_of."position"))
+                   ORDER BY d."position" DESC, d.number DESC
+                  LIMIT 1), (0)::bigint) AS decisions) s)
+   WHERE (v.fleet = fleets_as_of.fleet);
+END;
+
+ALTER FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) IS 'The view fleets as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.fleets
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.clock,
+     t.created_at,
+     t.incarnation,
+     t.events,
+     t.last_recorded_at,
+     t.event_root,
+     t.decisions,
+     t.decision_root,
+     t.decided_through,
+     t.undecided,
+     t.undecided_since,
+     t.lag_seconds,
+     t.open_refusals,
+     t.kept_from
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger_api.position_at(fleets_at.fleet, fleets_at.moment) AS position_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from);
+END;
+
+ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.job_books (
+    fleet integer NOT NULL,
+    namespace text NOT NULL,
+    job text NOT NULL,
+    queue text NOT NULL,
+    tasks bigint NOT NULL,
+    cpu numeric NOT NULL,
+    memory numeric NOT NULL,
+    storage numeric NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.job_books OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_job_books (
+    fleet integer CONSTRAINT job_books_fleet_not_null NOT NULL,
+    namespace text CONSTRAINT job_books_namespace_not_null NOT NULL,
+    job text CONSTRAINT job_books_job_not_null NOT NULL,
+    queue text CONSTRAINT job_books_queue_not_null NOT NULL,
+    tasks bigint CONSTRAINT job_books_tasks_not_null NOT NULL,
+    cpu numeric CONSTRAINT job_books_cpu_not_null NOT NULL,
+    memory numeric CONSTRAINT job_books_memory_not_null NOT NULL,
+    storage numeric CONSTRAINT job_books_storage_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT job_books_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_job_books OWNER TO ledger_owner;
+
+CREATE VIEW ledger.job_books_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.namespace,
+    b.job,
+    b.queue,
+    b.tasks,
+    b.cpu,
+    b.memory,
+    b.storage,
+    b.from_position,
+    b.until_position,
+    b.fork
+   FROM (( SELECT o.fleet,
+            o.namespace,
+            o.job,
+            o.queue,
+            o.tasks,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_job_books o
+        UNION ALL
+         SELECT o.fleet,
+            o.namespace,
+            o.job,
+            o.queue,
+            o.tasks,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.job_books o) b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger.job_books_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.job_books WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.namespace,
+    b.job,
+    b.queue,
+    b.tasks,
+    b.cpu,
+    b.memory,
+    b.storage
+   FROM (ledger.job_books b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.job_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.job_books IS 'A job a row: what its tasks hold now. One whose tasks hold nothing has no row.';
+
+COMMENT ON COLUMN ledger_api.job_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.job_books.namespace IS 'Namespace of the job.';
+
+COMMENT ON COLUMN ledger_api.job_books.job IS 'Name of the job.';
+
+COMMENT ON COLUMN ledger_api.job_books.queue IS 'The queue that it is in now.';
+
+COMMENT ON COLUMN ledger_api.job_books.tasks IS 'How many tasks run.';
+
+COMMENT ON COLUMN ledger_api.job_books.cpu IS 'Milli-cores that they hold.';
+
+COMMENT ON COLUMN ledger_api.job_books.memory IS 'Bytes of memory that they hold.';
+
+COMMENT ON COLUMN ledger_api.job_books.storage IS 'Bytes of storage that they hold.';
+
+CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.job_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.namespace,
+     t.job,
+     t.queue,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.job_books_over_time t
+   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(job_books_as_of."position"))) AND (t.until_position > job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.namespace,
+     t.job,
+     t.queue,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.job_books_over_time t
+   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(job_books_as_of."position"))) AND (t.from_position <= job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.namespace,
+     t.job,
+     t.queue,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.job_books_over_time t
+   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) IS 'The view job_books as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.job_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.namespace,
+     t.job,
+     t.queue,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger_api.job_books_as_of(job_books_at.fleet, ( SELECT ledger_api.position_at(job_books_at.fleet, job_books_at.moment) AS position_at)) t(fleet, namespace, job, queue, tasks, cpu, memory, storage);
+END;
+
+ALTER FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.open_refusals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind_wanted,
+     t.subject,
+     t.reason,
+     t.waits_for
+    FROM ledger_api.open_refusals_as_of(open_refusals_at.fleet, ( SELECT ledger_api.position_at(open_refusals_at.fleet, open_refusals_at.moment) AS position_at)) t(fleet, number, "position", kind_wanted, subject, reason, waits_for);
+END;
+
+ALTER FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.past_placements (
+    fleet integer CONSTRAINT placements_fleet_not_null NOT NULL,
+    kind text CONSTRAINT placements_kind_not_null NOT NULL,
+    subject text CONSTRAINT placements_subject_not_null NOT NULL,
+    cluster text CONSTRAINT placements_cluster_not_null NOT NULL,
+    node text DEFAULT ''::text CONSTRAINT placements_node_not_null NOT NULL,
+    disk text DEFAULT ''::text CONSTRAINT placements_disk_not_null NOT NULL,
+    count bigint CONSTRAINT placements_count_not_null NOT NULL,
+    number bigint CONSTRAINT placements_number_not_null NOT NULL,
+    since_position bigint CONSTRAINT placements_since_position_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT placements_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_placements OWNER TO ledger_owner;
+
+CREATE TABLE ledger.placements (
+    fleet integer NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    cluster text NOT NULL,
+    node text DEFAULT ''::text NOT NULL,
+    disk text DEFAULT ''::text NOT NULL,
+    count bigint NOT NULL,
+    number bigint NOT NULL,
+    since_position bigint NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT placements_count_check CHECK ((count > 0))
+);
+
+ALTER TABLE ledger.placements OWNER TO ledger_owner;
+
+CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    p.kind,
+    p.subject,
+    p.cluster,
+    NULLIF(p.node, ''::text) AS node,
+    NULLIF(p.disk, ''::text) AS disk,
+    p.count,
+    p.number,
+    p.since_position,
+    p.from_position,
+    p.until_position,
+    p.fork
+   FROM (( SELECT o.fleet,
+            o.kind,
+            o.subject,
+            o.cluster,
+            o.node,
+            o.disk,
+            o.count,
+            o.number,
+            o.since_position,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_placements o
+        UNION ALL
+         SELECT o.fleet,
+            o.kind,
+            o.subject,
+            o.cluster,
+            o.node,
+            o.disk,
+            o.count,
+            o.number,
+            o.since_position,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.placements o) p
+     JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
+
+ALTER VIEW ledger.placements_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.placements WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    p.kind,
+    p.subject,
+    p.cluster,
+    NULLIF(p.node, ''::text) AS node,
+    NULLIF(p.disk, ''::text) AS disk,
+    p.count,
+    p.number,
+    p.since_position
+   FROM (ledger.placements p
+     JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
+
+ALTER VIEW ledger_api.placements OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.placements IS 'What is in force now, a place a row.';
+
+COMMENT ON COLUMN ledger_api.placements.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.placements.kind IS 'The kind of decision that placed it.';
+
+COMMENT ON COLUMN ledger_api.placements.subject IS 'Key of what is placed.';
+
+COMMENT ON COLUMN ledger_api.placements.cluster IS 'Where: the cluster.';
+
+COMMENT ON COLUMN ledger_api.placements.node IS 'Where: the node, where that was decided.';
+
+COMMENT ON COLUMN ledger_api.placements.disk IS 'Where: the disk, where that was decided.';
+
+COMMENT ON COLUMN ledger_api.placements.count IS 'How many are there.';
+
+COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so last.';
+
+COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
+
+CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.placements
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.kind,
+     t.subject,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.count,
+     t.number,
+     t.since_position
+    FROM ledger.placements_over_time t
+   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.kind,
+     t.subject,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.count,
+     t.number,
+     t.since_position
+    FROM ledger.placements_over_time t
+   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.kind,
+     t.subject,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.count,
+     t.number,
+     t.since_position
+    FROM ledger.placements_over_time t
+   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) IS 'The view placements as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.placements
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.kind,
+     t.subject,
+     t.cluster,
+     t.node,
+     t.disk,
+     t.count,
+     t.number,
+     t.since_position
+    FROM ledger_api.placements_as_of(placements_at.fleet, ( SELECT ledger_api.position_at(placements_at.fleet, placements_at.moment) AS position_at)) t(fleet, kind, subject, cluster, node, disk, count, number, since_position);
+END;
+
+ALTER FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.ended_proposals (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    state text NOT NULL,
+    resolved_by bigint,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ledger.ended_proposals OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.proposals WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    (d.result ->> 'what'::text) AS kind,
+    d.subject,
+    (jsonb_array_length((d.result -> 'moves'::text)))::bigint AS moves,
+    ((d.result ->> 'bytes'::text))::numeric AS bytes,
+    (d.reasons ->> 'measure'::text) AS measure,
+    (d.result ->> 'before'::text) AS score_before,
+    (d.result ->> 'after'::text) AS score_after,
+    (d.reasons ->> 'ended'::text) AS no_more,
+        CASE
+            WHEN ((d.result -> 'moves'::text) = '[]'::jsonb) THEN 'empty'::text
+            ELSE COALESCE(e.state, 'open'::text)
+        END AS state,
+    e.resolved_by,
+    e."position" AS ended_position
+   FROM ((ledger.decisions d
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+     LEFT JOIN ledger.ended_proposals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
+  WHERE (d.kind = 'proposal'::text);
+
+ALTER VIEW ledger_api.proposals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.proposals IS 'A proposal a row: what it would cost, what it is good for, and what became of it. Its number is what an approval names.';
+
+COMMENT ON COLUMN ledger_api.proposals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.proposals.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.proposals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.proposals.kind IS 'What is moved: deployments, disks or repair.';
+
+COMMENT ON COLUMN ledger_api.proposals.subject IS 'What it is about; the name of the fleet is everything.';
+
+COMMENT ON COLUMN ledger_api.proposals.moves IS 'How many moves it has; proposal_moves has them.';
+
+COMMENT ON COLUMN ledger_api.proposals.bytes IS 'How many bytes they move together.';
+
+COMMENT ON COLUMN ledger_api.proposals.measure IS 'What the score is: spread is the mean square deviation over the square of the mean; deficit is how many lack a place on an on-demand node.';
+
+COMMENT ON COLUMN ledger_api.proposals.score_before IS 'The score as things were, as num/den; null where there is nothing to have one.';
+
+COMMENT ON COLUMN ledger_api.proposals.score_after IS 'The score once all moves are made, as num/den.';
+
+COMMENT ON COLUMN ledger_api.proposals.no_more IS 'Why there are no more moves: no_better_move, max_moves, max_bytes or undefined.';
+
+COMMENT ON COLUMN ledger_api.proposals.state IS 'open; executed; refused, when approved; withdrawn, replaced; or empty, if it has no moves.';
+
+COMMENT ON COLUMN ledger_api.proposals.resolved_by IS 'The decision that carried it out first, replaced it, or refused to carry it out; null where it is open or withdrawn.';
+
+COMMENT ON COLUMN ledger_api.proposals.ended_position IS 'Position of the event with which it was over; null while it is open.';
+
+CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.proposals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT p.fleet,
+     p.number,
+     p."position",
+     p.kind,
+     p.subject,
+     p.moves,
+     p.bytes,
+     p.measure,
+     p.score_before,
+     p.score_after,
+     p.no_more,
+         CASE
+             WHEN (p.ended_position > proposals_as_of."position") THEN 'open'::text
+             ELSE p.state
+         END AS state,
+         CASE
+             WHEN (p.ended_position <= proposals_as_of."position") THEN p.resolved_by
+             ELSE NULL::bigint
+         END AS "case",
+         CASE
+             WHEN (p.ended_position <= proposals_as_of."position") THEN p.ended_position
+             ELSE NULL::bigint
+         END AS "case"
+    FROM ledger_api.proposals p
+   WHERE ((p.fleet = proposals_as_of.fleet) AND (p."position" <= proposals_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) IS 'The view proposals as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.proposals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind,
+     t.subject,
+     t.moves,
+     t.bytes,
+     t.measure,
+     t.score_before,
+     t.score_after,
+     t.no_more,
+     t.state,
+     t.resolved_by,
+     t.ended_position
+    FROM ledger_api.proposals_as_of(proposals_at.fleet, ( SELECT ledger_api.position_at(proposals_at.fleet, proposals_at.moment) AS position_at)) t(fleet, number, "position", kind, subject, moves, bytes, measure, score_before, score_after, no_more, state, resolved_by, ended_position);
+END;
+
+ALTER FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.past_queue_books (
+    fleet integer CONSTRAINT queue_books_fleet_not_null NOT NULL,
+    queue text CONSTRAINT queue_books_queue_not_null NOT NULL,
+    namespace text CONSTRAINT queue_books_namespace_not_null NOT NULL,
+    tasks bigint CONSTRAINT queue_books_tasks_not_null NOT NULL,
+    cpu numeric CONSTRAINT queue_books_cpu_not_null NOT NULL,
+    memory numeric CONSTRAINT queue_books_memory_not_null NOT NULL,
+    storage numeric CONSTRAINT queue_books_storage_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT queue_books_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_queue_books OWNER TO ledger_owner;
+
+CREATE TABLE ledger.queue_books (
+    fleet integer NOT NULL,
+    queue text NOT NULL,
+    namespace text NOT NULL,
+    tasks bigint NOT NULL,
+    cpu numeric NOT NULL,
+    memory numeric NOT NULL,
+    storage numeric NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
+
+CREATE VIEW ledger.queue_books_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.queue,
+    b.namespace,
+    b.tasks,
+    b.cpu,
+    b.memory,
+    b.storage,
+    b.from_position,
+    b.until_position,
+    b.fork
+   FROM (( SELECT o.fleet,
+            o.queue,
+            o.namespace,
+            o.tasks,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_queue_books o
+        UNION ALL
+         SELECT o.fleet,
+            o.queue,
+            o.namespace,
+            o.tasks,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.queue_books o) b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger.queue_books_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.queue_books WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.queue,
+    b.namespace,
+    b.tasks,
+    b.cpu,
+    b.memory,
+    b.storage
+   FROM (ledger.queue_books b
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+
+ALTER VIEW ledger_api.queue_books OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.queue_books IS 'A namespace in a queue a row: what the tasks of its jobs hold there now. One whose tasks hold nothing has no row.';
+
+COMMENT ON COLUMN ledger_api.queue_books.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.queue_books.queue IS 'The queue that the jobs are in now.';
+
+COMMENT ON COLUMN ledger_api.queue_books.namespace IS 'The namespace.';
+
+COMMENT ON COLUMN ledger_api.queue_books.tasks IS 'How many tasks run.';
+
+COMMENT ON COLUMN ledger_api.queue_books.cpu IS 'Milli-cores that they hold.';
+
+COMMENT ON COLUMN ledger_api.queue_books.memory IS 'Bytes of memory that they hold.';
+
+COMMENT ON COLUMN ledger_api.queue_books.storage IS 'Bytes of storage that they hold.';
+
+CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.queue_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.queue_books_over_time t
+   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(queue_books_as_of."position"))) AND (t.until_position > queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.queue_books_over_time t
+   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(queue_books_as_of."position"))) AND (t.from_position <= queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"))
+ UNION ALL
+  SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger.queue_books_over_time t
+   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) IS 'The view queue_books as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.queue_books
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.tasks,
+     t.cpu,
+     t.memory,
+     t.storage
+    FROM ledger_api.queue_books_as_of(queue_books_at.fleet, ( SELECT ledger_api.position_at(queue_books_at.fleet, queue_books_at.moment) AS position_at)) t(fleet, queue, namespace, tasks, cpu, memory, storage);
+END;
+
+ALTER FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.ended_refusals (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    resolved_by bigint,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ledger.ended_refusals OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.refusals WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    (d.result ->> 'wanted'::text) AS kind_wanted,
+    d.subject,
+    (d.result ->> 'reason'::text) AS reason,
+    (d.reasons -> 'detail'::text) AS detail,
+    (EXISTS ( SELECT
+           FROM ledger.open_refusals o
+          WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS open,
+    e.resolved_by,
+    e."position" AS ended_position
+   FROM ((ledger.decisions d
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+     LEFT JOIN ledger.ended_refusals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
+  WHERE (d.kind = 'refusal'::text);
+
+ALTER VIEW ledger_api.refusals OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.refusals IS 'Something that could not be served, with the reason; what was in force before stays in force.';
+
+COMMENT ON COLUMN ledger_api.refusals.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.refusals.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.refusals."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.refusals.kind_wanted IS 'The kind of decision that was asked for.';
+
+COMMENT ON COLUMN ledger_api.refusals.subject IS 'Key of what was asked about.';
+
+COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candidate_cluster.';
+
+COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason; of volumes `expansion_short` and `replica_short` are the bytes that are short.';
+
+COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
+
+COMMENT ON COLUMN ledger_api.refusals.resolved_by IS 'The decision that ended it: one that served it, or refused it anew; null where it is open, or ended by an event alone.';
+
+COMMENT ON COLUMN ledger_api.refusals.ended_position IS 'Position of the event with which it ended; null while it is open.';
+
+CREATE FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.refusals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT r.fleet,
+     r.number,
+     r."position",
+     r.kind_wanted,
+     r.subject,
+     r.reason,
+     r.detail,
+     (r.open OR COALESCE((r.ended_position > refusals_as_of."position"), false)),
+         CASE
+             WHEN (r.ended_position <= refusals_as_of."position") THEN r.resolved_by
+             ELSE NULL::bigint
+         END AS "case",
+         CASE
+             WHEN (r.ended_position <= refusals_as_of."position") THEN r.ended_position
+             ELSE NULL::bigint
+         END AS "case"
+    FROM ledger_api.refusals r
+   WHERE ((r.fleet = refusals_as_of.fleet) AND (r."position" <= refusals_as_of."position"));
+END;
+
+ALTER FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) IS 'The view refusals as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.refusals
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind_wanted,
+     t.subject,
+     t.reason,
+     t.detail,
+     t.open,
+     t.resolved_by,
+     t.ended_position
+    FROM ledger_api.refusals_as_of(refusals_at.fleet, ( SELECT ledger_api.position_at(refusals_at.fleet, refusals_at.moment) AS position_at)) t(fleet, number, "position", kind_wanted, subject, reason, detail, open, resolved_by, ended_position);
+END;
+
+ALTER FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
+CREATE TABLE ledger.past_running_tasks (
+    fleet integer CONSTRAINT running_tasks_fleet_not_null NOT NULL,
+    namespace text CONSTRAINT running_tasks_namespace_not_null NOT NULL,
+    job text CONSTRAINT running_tasks_job_not_null NOT NULL,
+    task bigint CONSTRAINT running_tasks_task_not_null NOT NULL,
+    cluster text CONSTRAINT running_tasks_cluster_not_null NOT NULL,
+    node text CONSTRAINT running_tasks_node_not_null NOT NULL,
+    number bigint CONSTRAINT running_tasks_number_not_null NOT NULL,
+    cpu numeric DEFAULT 0 CONSTRAINT running_tasks_cpu_not_null NOT NULL,
+    memory numeric DEFAULT 0 CONSTRAINT running_tasks_memory_not_null NOT NULL,
+    storage numeric DEFAULT 0 CONSTRAINT running_tasks_storage_not_null NOT NULL,
+    from_position bigint DEFAULT 0 CONSTRAINT running_tasks_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_running_tasks OWNER TO ledger_owner;
+
+CREATE TABLE ledger.running_tasks (
+    fleet integer NOT NULL,
+    namespace text NOT NULL,
+    job text NOT NULL,
+    task bigint NOT NULL,
+    cluster text NOT NULL,
+    node text NOT NULL,
+    number bigint NOT NULL,
+    cpu numeric DEFAULT 0 NOT NULL,
+    memory numeric DEFAULT 0 NOT NULL,
+    storage numeric DEFAULT 0 NOT NULL,
+    from_position bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
+
+CREATE VIEW ledger.running_tasks_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    t.namespace,
+    t.job,
+    t.task,
+    t.cluster,
+    t.node,
+    t.cpu,
+    t.memory,
+    t.storage,
+    t.number,
+    t.from_position,
+    t.until_position,
+    t.fork
+   FROM (( SELECT o.fleet,
+            o.namespace,
+            o.job,
+            o.task,
+            o.cluster,
+            o.node,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.number,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_running_tasks o
+        UNION ALL
+         SELECT o.fleet,
+            o.namespace,
+            o.job,
+            o.task,
+            o.cluster,
+            o.node,
+            o.cpu,
+            o.memory,
+            o.storage,
+            o.number,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.running_tasks o) t
+     JOIN ledger.seen_fleets f ON ((f.number = t.fleet)));
+
+ALTER VIEW ledger.running_tasks_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.running_tasks WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    b.queue,
+    t.namespace,
+    t.job,
+    t.task,
+    t.cluster,
+    t.node,
+    t.cpu,
+    t.memory,
+    t.storage,
+    t.number,
+    t.from_position AS "position"
+   FROM ((ledger.running_tasks t
+     JOIN ledger.seen_fleets f ON ((f.number = t.fleet)))
+     LEFT JOIN ledger.job_books b ON (((b.fleet = t.fleet) AND (b.namespace = t.namespace) AND (b.job = t.job))));
+
+ALTER VIEW ledger_api.running_tasks OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.running_tasks IS 'A task of a job that runs now a row: where, and what it holds. Those that wait, or are finished, have none.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.queue IS 'The queue that the job is in now.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.namespace IS 'Namespace of the job.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.job IS 'Name of the job.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.task IS 'Index of the task.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.cluster IS 'Name of the cluster.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.node IS 'Name of the node.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.cpu IS 'Milli-cores that it holds, as it was placed with.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.memory IS 'Bytes of memory that it holds.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.storage IS 'Bytes of storage that it holds.';
+
+COMMENT ON COLUMN ledger_api.running_tasks.number IS 'The decision that placed it.';
+
+COMMENT ON COLUMN ledger_api.running_tasks."position" IS 'Position of the event at which that round closed.';
+
+CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.running_tasks
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT r.fleet,
+     b.queue,
+     r.namespace,
+     r.job,
+     r.task,
+     r.cluster,
+     r.node,
+     r.cpu,
+     r.memory,
+     r.storage,
+     r.number,
+     r.from_position
+    FROM (( SELECT t.fleet,
+             t.namespace,
+             t.job,
+             t.task,
+             t.cluster,
+             t.node,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.running_tasks_over_time t
+           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))) AND (t.until_position > running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))
+         UNION ALL
+          SELECT t.fleet,
+             t.namespace,
+             t.job,
+             t.task,
+             t.cluster,
+             t.node,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.running_tasks_over_time t
+           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))) AND (t.from_position <= running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))
+         UNION ALL
+          SELECT t.fleet,
+             t.namespace,
+             t.job,
+             t.task,
+             t.cluster,
+             t.node,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.running_tasks_over_time t
+           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))) r
+      LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))));
+END;
+
+ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) IS 'The view running_tasks as of a position: once the event there was decided.';
+
+CREATE FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.running_tasks
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.queue,
+     t.namespace,
+     t.job,
+     t.task,
+     t.cluster,
+     t.node,
+     t.cpu,
+     t.memory,
+     t.storage,
+     t.number,
+     t."position"
+    FROM ledger_api.running_tasks_as_of(running_tasks_at.fleet, ( SELECT ledger_api.position_at(running_tasks_at.fleet, running_tasks_at.moment) AS position_at)) t(fleet, queue, namespace, job, task, cluster, node, cpu, memory, storage, number, "position");
+END;
+
+ALTER FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+
 CREATE TABLE ledger.admission_answers (
     fleet integer NOT NULL,
     uid text NOT NULL,
@@ -312,38 +2301,6 @@ CREATE TABLE ledger.checkpoints (
 
 ALTER TABLE ledger.checkpoints OWNER TO ledger_owner;
 
-CREATE TABLE ledger.decided (
-    fleet integer NOT NULL,
-    through bigint NOT NULL,
-    decisions bigint NOT NULL,
-    epoch bigint NOT NULL,
-    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-ALTER TABLE ledger.decided OWNER TO ledger_owner;
-
-CREATE TABLE ledger.decisions (
-    fleet integer NOT NULL,
-    number bigint NOT NULL,
-    incarnation integer NOT NULL,
-    "position" bigint NOT NULL,
-    kind text NOT NULL,
-    subject text NOT NULL,
-    algorithm text NOT NULL,
-    version integer NOT NULL,
-    branch text NOT NULL,
-    moved bigint NOT NULL,
-    previous_number bigint,
-    result jsonb NOT NULL,
-    reasons jsonb NOT NULL,
-    record bytea NOT NULL,
-    digest bytea NOT NULL,
-    CONSTRAINT decisions_digest_check CHECK ((octet_length(digest) = 32)),
-    CONSTRAINT decisions_number_check CHECK ((number >= 0))
-);
-
-ALTER TABLE ledger.decisions OWNER TO ledger_owner;
-
 CREATE TABLE ledger.deployments (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -357,19 +2314,6 @@ CREATE TABLE ledger.deployments (
 );
 
 ALTER TABLE ledger.deployments OWNER TO ledger_owner;
-
-CREATE TABLE ledger.disk_books (
-    fleet integer NOT NULL,
-    cluster text NOT NULL,
-    node text NOT NULL,
-    disk text NOT NULL,
-    maximum bigint NOT NULL,
-    available bigint NOT NULL,
-    reserved bigint NOT NULL,
-    scheduled numeric NOT NULL
-);
-
-ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
 
 CREATE TABLE ledger.disk_placements (
     fleet integer NOT NULL,
@@ -404,34 +2348,6 @@ CREATE TABLE ledger.divisions (
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
-
-CREATE TABLE ledger.ended_proposals (
-    fleet integer NOT NULL,
-    number bigint NOT NULL,
-    state text NOT NULL,
-    resolved_by bigint,
-    "position" bigint NOT NULL
-);
-
-ALTER TABLE ledger.ended_proposals OWNER TO ledger_owner;
-
-CREATE TABLE ledger.ended_refusals (
-    fleet integer NOT NULL,
-    number bigint NOT NULL,
-    resolved_by bigint,
-    "position" bigint NOT NULL
-);
-
-ALTER TABLE ledger.ended_refusals OWNER TO ledger_owner;
-
-CREATE TABLE ledger.event_effects (
-    fleet integer NOT NULL,
-    "position" bigint NOT NULL,
-    effect text NOT NULL,
-    CONSTRAINT event_effects_effect_check CHECK ((effect = ANY (ARRAY['stale'::text, 'no_effect'::text])))
-);
-
-ALTER TABLE ledger.event_effects OWNER TO ledger_owner;
 
 CREATE TABLE ledger.event_identity (
     fleet integer NOT NULL,
@@ -515,30 +2431,6 @@ CREATE TABLE ledger.event_identity_7 (
 
 ALTER TABLE ledger.event_identity_7 OWNER TO ledger_owner;
 
-CREATE TABLE ledger.events (
-    fleet integer NOT NULL,
-    "position" bigint NOT NULL,
-    incarnation integer NOT NULL,
-    recorded_at_micros bigint NOT NULL,
-    event_time_micros bigint,
-    revision smallint NOT NULL,
-    channel text NOT NULL,
-    topic text,
-    partition integer,
-    coordinate bigint,
-    source text NOT NULL,
-    id text NOT NULL,
-    type text NOT NULL,
-    subject text NOT NULL,
-    payload bytea NOT NULL,
-    leaf bytea NOT NULL,
-    CONSTRAINT events_channel_check CHECK ((channel = ANY (ARRAY['kafka'::text, 'file'::text, 'http'::text, 'ledger'::text]))),
-    CONSTRAINT events_position_check CHECK (("position" >= 0))
-)
-PARTITION BY RANGE ("position");
-
-ALTER TABLE ledger.events OWNER TO ledger_owner;
-
 CREATE TABLE ledger.events_000000 (
     fleet integer CONSTRAINT events_fleet_not_null NOT NULL,
     "position" bigint CONSTRAINT events_position_not_null NOT NULL,
@@ -608,22 +2500,6 @@ CREATE TABLE ledger.events_default (
 
 ALTER TABLE ledger.events_default OWNER TO ledger_owner;
 
-CREATE TABLE ledger.fair_shares (
-    fleet integer NOT NULL,
-    queue text NOT NULL,
-    namespace text NOT NULL,
-    resource text NOT NULL,
-    number bigint NOT NULL,
-    weight numeric NOT NULL,
-    requested numeric NOT NULL,
-    deserved numeric NOT NULL,
-    deserved_exact text NOT NULL,
-    allocated numeric NOT NULL,
-    weighted_share text NOT NULL
-);
-
-ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
-
 CREATE SEQUENCE ledger.fleet_numbers
     AS integer
     START WITH 1
@@ -634,16 +2510,6 @@ CREATE SEQUENCE ledger.fleet_numbers
 
 ALTER SEQUENCE ledger.fleet_numbers OWNER TO ledger_owner;
 
-CREATE TABLE ledger.fleets (
-    number integer NOT NULL,
-    name text NOT NULL,
-    clock text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
-);
-
-ALTER TABLE ledger.fleets OWNER TO ledger_owner;
-
 CREATE TABLE ledger.geneses (
     fleet integer NOT NULL,
     document bytea NOT NULL,
@@ -652,45 +2518,6 @@ CREATE TABLE ledger.geneses (
 );
 
 ALTER TABLE ledger.geneses OWNER TO ledger_owner;
-
-CREATE TABLE ledger.heads (
-    fleet integer NOT NULL,
-    tree text NOT NULL,
-    size bigint NOT NULL,
-    recorded_at_micros bigint,
-    root bytea NOT NULL,
-    frontier bytea NOT NULL,
-    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
-    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
-    CONSTRAINT heads_size_check CHECK ((size > 0))
-);
-
-ALTER TABLE ledger.heads OWNER TO ledger_owner;
-
-CREATE TABLE ledger.incarnations (
-    fleet integer NOT NULL,
-    incarnation integer NOT NULL,
-    from_size bigint NOT NULL,
-    reason text NOT NULL,
-    opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT incarnations_from_size_check CHECK ((from_size >= 0)),
-    CONSTRAINT incarnations_incarnation_check CHECK ((incarnation >= 1))
-);
-
-ALTER TABLE ledger.incarnations OWNER TO ledger_owner;
-
-CREATE TABLE ledger.job_books (
-    fleet integer NOT NULL,
-    namespace text NOT NULL,
-    job text NOT NULL,
-    queue text NOT NULL,
-    tasks bigint NOT NULL,
-    cpu numeric NOT NULL,
-    memory numeric NOT NULL,
-    storage numeric NOT NULL
-);
-
-ALTER TABLE ledger.job_books OWNER TO ledger_owner;
 
 CREATE TABLE ledger.leases (
     fleet integer NOT NULL,
@@ -716,15 +2543,6 @@ CREATE TABLE ledger.node_books (
 );
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
-
-CREATE TABLE ledger.open_refusals (
-    fleet integer NOT NULL,
-    wanted text NOT NULL,
-    subject text NOT NULL,
-    number bigint NOT NULL
-);
-
-ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
 
 CREATE TABLE ledger.partition_epochs (
     topic text NOT NULL,
@@ -788,21 +2606,6 @@ ALTER TABLE ledger.partition_pins ALTER COLUMN number ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 
-CREATE TABLE ledger.placements (
-    fleet integer NOT NULL,
-    kind text NOT NULL,
-    subject text NOT NULL,
-    cluster text NOT NULL,
-    node text DEFAULT ''::text NOT NULL,
-    disk text DEFAULT ''::text NOT NULL,
-    count bigint NOT NULL,
-    number bigint NOT NULL,
-    since_position bigint NOT NULL,
-    CONSTRAINT placements_count_check CHECK ((count > 0))
-);
-
-ALTER TABLE ledger.placements OWNER TO ledger_owner;
-
 CREATE TABLE ledger.published (
     fleet integer NOT NULL,
     next bigint NOT NULL,
@@ -848,18 +2651,6 @@ CREATE TABLE ledger.quarantine_outcomes (
 
 ALTER TABLE ledger.quarantine_outcomes OWNER TO ledger_owner;
 
-CREATE TABLE ledger.queue_books (
-    fleet integer NOT NULL,
-    queue text NOT NULL,
-    namespace text NOT NULL,
-    tasks bigint NOT NULL,
-    cpu numeric NOT NULL,
-    memory numeric NOT NULL,
-    storage numeric NOT NULL
-);
-
-ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
-
 CREATE TABLE ledger.receipts (
     topic text NOT NULL,
     partition integer NOT NULL,
@@ -883,18 +2674,6 @@ CREATE TABLE ledger.receipts (
 );
 
 ALTER TABLE ledger.receipts OWNER TO ledger_owner;
-
-CREATE TABLE ledger.running_tasks (
-    fleet integer NOT NULL,
-    namespace text NOT NULL,
-    job text NOT NULL,
-    task bigint NOT NULL,
-    cluster text NOT NULL,
-    node text NOT NULL,
-    number bigint NOT NULL
-);
-
-ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
 CREATE TABLE ledger.schema_version (
     version_num character varying(32) NOT NULL
@@ -998,7 +2777,7 @@ CREATE TABLE ledger.tile_hashes (
 
 ALTER TABLE ledger.tile_hashes OWNER TO ledger_owner;
 
-CREATE VIEW ledger_api.allocations AS
+CREATE VIEW ledger_api.allocations WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     t.number,
     d."position",
@@ -1013,7 +2792,7 @@ CREATE VIEW ledger_api.allocations AS
     t.reason
    FROM ((ledger.task_moves t
      JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
-     JOIN ledger.fleets f ON ((f.number = t.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = t.fleet)))
   WHERE (t.kind = 'allocation'::text);
 
 ALTER VIEW ledger_api.allocations OWNER TO ledger_owner;
@@ -1044,7 +2823,7 @@ COMMENT ON COLUMN ledger_api.allocations.share IS 'Weighted share of the namespa
 
 COMMENT ON COLUMN ledger_api.allocations.reason IS 'By which step of the round: allocate, preempt, reclaim or backfill.';
 
-CREATE VIEW ledger_api.bindings AS
+CREATE VIEW ledger_api.bindings WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     b.number,
     b.namespace,
@@ -1055,7 +2834,7 @@ CREATE VIEW ledger_api.bindings AS
     b.cores,
     b.volumes
    FROM (ledger.bindings b
-     JOIN ledger.fleets f ON ((f.number = b.fleet)));
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
 
 ALTER VIEW ledger_api.bindings OWNER TO ledger_owner;
 
@@ -1079,7 +2858,7 @@ COMMENT ON COLUMN ledger_api.bindings.cores IS 'Pieces of each core, by the name
 
 COMMENT ON COLUMN ledger_api.bindings.volumes IS 'Each volume by its text: the device it lies on and the bytes it has there.';
 
-CREATE VIEW ledger_api.candidates AS
+CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     d.number,
     COALESCE((d.result ->> 'wanted'::text), d.kind) AS stage,
@@ -1089,7 +2868,7 @@ CREATE VIEW ledger_api.candidates AS
     false AS chosen,
     (l.named ->> 1) AS why_not
    FROM ((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
      CROSS JOIN LATERAL jsonb_array_elements((d.reasons #> '{losers,named}'::text[])) l(named))
 UNION ALL
  SELECT f.name AS fleet,
@@ -1101,7 +2880,7 @@ UNION ALL
     true AS chosen,
     NULL::text AS why_not
    FROM (ledger.divisions v
-     JOIN ledger.fleets f ON ((f.number = v.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
   WHERE (v.replicas > 0)
 UNION ALL
  SELECT f.name AS fleet,
@@ -1113,7 +2892,7 @@ UNION ALL
     true AS chosen,
     NULL::text AS why_not
    FROM (ledger.deployments v
-     JOIN ledger.fleets f ON ((f.number = v.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
   WHERE (v.added > 0)
 UNION ALL
  SELECT f.name AS fleet,
@@ -1128,7 +2907,7 @@ UNION ALL
             ELSE NULL::text
         END AS why_not
    FROM ((((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
      CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
      CROSS JOIN LATERAL ( VALUES ('node'::text,(step.taken -> 'nodes'::text)), ('disk'::text,(step.taken -> 'disks'::text))) stage(name, ranking))
      CROSS JOIN LATERAL jsonb_array_elements(stage.ranking) WITH ORDINALITY weighed(one, rank))
@@ -1143,7 +2922,7 @@ UNION ALL
     false AS chosen,
     (l.named ->> 1) AS why_not
    FROM (((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
      CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
      CROSS JOIN LATERAL jsonb_array_elements((step.taken #> '{losers,named}'::text[])) l(named))
   WHERE (d.kind = 'disk_placement'::text);
@@ -1168,7 +2947,7 @@ COMMENT ON COLUMN ledger_api.candidates.chosen IS 'Whether it got anything.';
 
 COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable, with what was compared or who was in the way; null for a winner.';
 
-CREATE VIEW ledger_api.capacity_classes AS
+CREATE VIEW ledger_api.capacity_classes WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     d.number,
     d."position",
@@ -1182,7 +2961,7 @@ CREATE VIEW ledger_api.capacity_classes AS
     ((d.result ->> 'target'::text))::bigint AS target,
     ((d.result ->> 'on_demand'::text))::bigint AS on_demand
    FROM (ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
   WHERE (d.kind = 'capacity_class'::text);
 
 ALTER VIEW ledger_api.capacity_classes OWNER TO ledger_owner;
@@ -1213,7 +2992,36 @@ COMMENT ON COLUMN ledger_api.capacity_classes.target IS 'How many belong on on-d
 
 COMMENT ON COLUMN ledger_api.capacity_classes.on_demand IS 'How many counted as on demand then, for an admission.';
 
-CREATE VIEW ledger_api.conservation AS
+CREATE VIEW ledger_api.checkpoints WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    c.incarnation,
+    c.tree,
+    c.size,
+    encode(c.root, 'hex'::text) AS root,
+    convert_from(c.note, 'UTF8'::name) AS note,
+    c.signed_at
+   FROM (ledger.checkpoints c
+     JOIN ledger.seen_fleets f ON ((f.number = c.fleet)));
+
+ALTER VIEW ledger_api.checkpoints OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.checkpoints IS 'What the signer signed of the trees of a fleet, a note a row.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.incarnation IS 'Which life of its log.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.tree IS 'events, decisions, or both for the note that binds the two.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.size IS 'How many leaves the tree had.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.root IS 'Its root, in hex (RFC 6962).';
+
+COMMENT ON COLUMN ledger_api.checkpoints.note IS 'The signed note (C2SP), as it is published.';
+
+COMMENT ON COLUMN ledger_api.checkpoints.signed_at IS 'When it was stored.';
+
+CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
  WITH placed AS (
          SELECT p.fleet,
             p.subject,
@@ -1479,83 +3287,83 @@ CREATE VIEW ledger_api.conservation AS
             on_nodes.kept
            FROM on_nodes
         UNION ALL
-         SELECT 'tasks_held'::text,
+         SELECT 'tasks_held'::text AS text,
             of_tasks.fleet,
             of_tasks.cluster,
             of_tasks.node,
-            NULL::text,
+            NULL::text AS text,
             of_tasks.amount,
             of_tasks.recorded,
             of_tasks.kept
            FROM of_tasks
         UNION ALL
-         SELECT 'tasks_placed'::text,
+         SELECT 'tasks_placed'::text AS text,
             task_places.fleet,
             task_places.cluster,
             task_places.node,
             task_places.subject,
-            'tasks'::text,
+            'tasks'::text AS text,
             task_places.recorded,
             task_places.kept
            FROM task_places
         UNION ALL
-         SELECT 'job_used'::text,
+         SELECT 'job_used'::text AS text,
             of_jobs.fleet,
-            NULL::text,
-            NULL::text,
+            NULL::text AS text,
+            NULL::text AS text,
             of_jobs.subject,
             of_jobs.amount,
             of_jobs.recorded,
             of_jobs.kept
            FROM of_jobs
         UNION ALL
-         SELECT 'queue_used'::text,
+         SELECT 'queue_used'::text AS text,
             of_queues.fleet,
-            NULL::text,
-            NULL::text,
+            NULL::text AS text,
+            NULL::text AS text,
             of_queues.subject,
             of_queues.amount,
             of_queues.recorded,
             of_queues.kept
            FROM of_queues
         UNION ALL
-         SELECT 'disk_scheduled'::text,
+         SELECT 'disk_scheduled'::text AS text,
             on_disks.fleet,
             on_disks.cluster,
             on_disks.node,
             on_disks.disk,
-            'scheduled'::text,
+            'scheduled'::text AS text,
             on_disks.recorded,
             on_disks.kept
            FROM on_disks
         UNION ALL
-         SELECT 'replicas_divided'::text,
+         SELECT 'replicas_divided'::text AS text,
             of_divisions.fleet,
             of_divisions.cluster,
-            NULL::text,
+            NULL::text AS text,
             of_divisions.subject,
-            'replicas'::text,
+            'replicas'::text AS text,
             of_divisions.recorded,
             of_divisions.kept
            FROM of_divisions
         UNION ALL
-         SELECT 'free_below_zero'::text,
+         SELECT 'free_below_zero'::text AS text,
             short.fleet,
             short.cluster,
             short.node,
-            NULL::text,
+            NULL::text AS text,
             short.amount,
             short.free,
             0
            FROM short
           WHERE ((short.free < (0)::numeric) AND (NOT short.over_committed))
         UNION ALL
-         SELECT 'over_committed'::text,
+         SELECT 'over_committed'::text AS text,
             b.fleet,
             b.cluster,
             b.node,
-            NULL::text,
-            NULL::text,
+            NULL::text AS text,
+            NULL::text AS text,
             0,
             1
            FROM ledger.node_books b
@@ -1572,7 +3380,7 @@ CREATE VIEW ledger_api.conservation AS
     x.finding,
     x.subject
    FROM (differences x
-     JOIN ledger.fleets f ON ((f.number = x.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = x.fleet)))
   WHERE (x.recorded <> x.kept);
 
 ALTER VIEW ledger_api.conservation OWNER TO ledger_owner;
@@ -1595,60 +3403,7 @@ COMMENT ON COLUMN ledger_api.conservation.finding IS 'What does not add up, by i
 
 COMMENT ON COLUMN ledger_api.conservation.subject IS 'The job, the queue/namespace, the workload or the disk; null where it is a node.';
 
-CREATE VIEW ledger_api.decisions AS
- SELECT f.name AS fleet,
-    d.number,
-    d."position",
-    d.kind,
-    d.subject,
-    d.algorithm,
-    d.version,
-    d.branch,
-    d.moved,
-    d.previous_number,
-    d.result,
-    d.reasons,
-    encode(d.digest, 'hex'::text) AS digest,
-    ((((f.name || '/'::text) || d.incarnation) || '/'::text) || d.number) AS decision,
-    d.record
-   FROM (ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)));
-
-ALTER VIEW ledger_api.decisions OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.decisions IS 'A decision a row: what was decided, from which event, by which rule, and why.';
-
-COMMENT ON COLUMN ledger_api.decisions.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.decisions.number IS 'Place among the fleet''s decisions, from 0, without gaps.';
-
-COMMENT ON COLUMN ledger_api.decisions."position" IS 'Position of the event that made it due.';
-
-COMMENT ON COLUMN ledger_api.decisions.kind IS 'division, deployment, capacity_class, allocation, eviction, disk_placement, repair, proposal, incident or refusal.';
-
-COMMENT ON COLUMN ledger_api.decisions.subject IS 'Key of what was decided about.';
-
-COMMENT ON COLUMN ledger_api.decisions.algorithm IS 'The system that answered.';
-
-COMMENT ON COLUMN ledger_api.decisions.version IS 'Its version.';
-
-COMMENT ON COLUMN ledger_api.decisions.branch IS 'Which rule of the system applied, such as keep, exact, redraw or placed.';
-
-COMMENT ON COLUMN ledger_api.decisions.moved IS 'How much changed its place against the previous decision.';
-
-COMMENT ON COLUMN ledger_api.decisions.previous_number IS 'The previous decision about the same subject.';
-
-COMMENT ON COLUMN ledger_api.decisions.result IS 'The answer.';
-
-COMMENT ON COLUMN ledger_api.decisions.reasons IS 'The numbers that let a reader redo it.';
-
-COMMENT ON COLUMN ledger_api.decisions.digest IS 'Leaf hash in the decision tree, in hex.';
-
-COMMENT ON COLUMN ledger_api.decisions.decision IS 'Its name outside this database: fleet/incarnation/number.';
-
-COMMENT ON COLUMN ledger_api.decisions.record IS 'The record whole, as the bytes that the digest is taken over: also the lot, the policy and the digest of what went in.';
-
-CREATE VIEW ledger_api.deployments AS
+CREATE VIEW ledger_api.deployments WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     v.number,
     d."position",
@@ -1663,7 +3418,7 @@ CREATE VIEW ledger_api.deployments AS
     d.branch
    FROM ((ledger.deployments v
      JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
-     JOIN ledger.fleets f ON ((f.number = v.fleet)));
+     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)));
 
 ALTER VIEW ledger_api.deployments OWNER TO ledger_owner;
 
@@ -1693,42 +3448,7 @@ COMMENT ON COLUMN ledger_api.deployments.strategy IS 'AUTO, FILL, EACH, GLOBAL o
 
 COMMENT ON COLUMN ledger_api.deployments.branch IS 'What was done first: given_up, fresh, edited, replaced, reclaimed or placed; keep where nothing was.';
 
-CREATE VIEW ledger_api.disk_books AS
- SELECT f.name AS fleet,
-    b.cluster,
-    b.node,
-    b.disk,
-    b.maximum,
-    b.available,
-    b.reserved,
-    b.scheduled,
-    (((b.maximum - b.reserved))::numeric - b.scheduled) AS free
-   FROM (ledger.disk_books b
-     JOIN ledger.fleets f ON ((f.number = b.fleet)));
-
-ALTER VIEW ledger_api.disk_books OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.disk_books IS 'A disk a row: what it has, what is scheduled on it, what is free.';
-
-COMMENT ON COLUMN ledger_api.disk_books.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.disk_books.cluster IS 'Cluster of the disk; empty where the fleet does not name it.';
-
-COMMENT ON COLUMN ledger_api.disk_books.node IS 'Node of the disk.';
-
-COMMENT ON COLUMN ledger_api.disk_books.disk IS 'The disk.';
-
-COMMENT ON COLUMN ledger_api.disk_books.maximum IS 'Bytes of the disk, as it was told last.';
-
-COMMENT ON COLUMN ledger_api.disk_books.available IS 'Bytes that nothing was written to, as they were told last.';
-
-COMMENT ON COLUMN ledger_api.disk_books.reserved IS 'Bytes that are kept for others.';
-
-COMMENT ON COLUMN ledger_api.disk_books.scheduled IS 'The sizes of the replicas in force on it, added up.';
-
-COMMENT ON COLUMN ledger_api.disk_books.free IS 'maximum less reserved and scheduled; below zero where more is promised than there is, as the policy may allow.';
-
-CREATE VIEW ledger_api.disk_placements AS
+CREATE VIEW ledger_api.disk_placements WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     p.number,
     d."position",
@@ -1745,7 +3465,7 @@ CREATE VIEW ledger_api.disk_placements AS
     p.overcommitted
    FROM ((ledger.disk_placements p
      JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
-     JOIN ledger.fleets f ON ((f.number = p.fleet)));
+     JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
 
 ALTER VIEW ledger_api.disk_placements OWNER TO ledger_owner;
 
@@ -1779,7 +3499,7 @@ COMMENT ON COLUMN ledger_api.disk_placements.disk_score IS 'Balance of the disks
 
 COMMENT ON COLUMN ledger_api.disk_placements.overcommitted IS 'Whether no disk had room for it, and it was placed all the same.';
 
-CREATE VIEW ledger_api.divisions AS
+CREATE VIEW ledger_api.divisions WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     v.number,
     d."position",
@@ -1796,7 +3516,7 @@ CREATE VIEW ledger_api.divisions AS
     v.available
    FROM ((ledger.divisions v
      JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
-     JOIN ledger.fleets f ON ((f.number = v.fleet)));
+     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)));
 
 ALTER VIEW ledger_api.divisions OWNER TO ledger_owner;
 
@@ -1830,73 +3550,7 @@ COMMENT ON COLUMN ledger_api.divisions.strategy IS 'static, webster, dynamic, ag
 
 COMMENT ON COLUMN ledger_api.divisions.available IS 'How many more it could take; null where that was not asked.';
 
-CREATE VIEW ledger_api.events AS
- SELECT f.name AS fleet,
-    e."position",
-    e.id,
-    e.source,
-    e.type,
-    e.subject,
-    ledger.moment(e.event_time_micros) AS event_time,
-    ledger.moment(e.recorded_at_micros) AS recorded_at,
-    e.channel,
-    e.topic,
-    e.partition,
-        CASE
-            WHEN (e.channel = 'kafka'::text) THEN e.coordinate
-            ELSE NULL::bigint
-        END AS kafka_offset,
-        CASE
-            WHEN (e."position" <= f.through) THEN COALESCE(( SELECT x.effect
-               FROM ledger.event_effects x
-              WHERE ((x.fleet = e.fleet) AND (x."position" = e."position"))), 'applied'::text)
-            ELSE NULL::text
-        END AS effect,
-    e.payload,
-    encode(e.leaf, 'hex'::text) AS leaf
-   FROM (ledger.events e
-     JOIN ( SELECT n.number,
-            n.name,
-            ( SELECT max(d.through) AS max
-                   FROM ledger.decided d
-                  WHERE (d.fleet = n.number)) AS through
-           FROM ledger.fleets n) f ON ((f.number = e.fleet)));
-
-ALTER VIEW ledger_api.events OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.events IS 'An event a row, in the one order that counts.';
-
-COMMENT ON COLUMN ledger_api.events.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.events."position" IS 'Place in the fleet''s log, from 0, without gaps.';
-
-COMMENT ON COLUMN ledger_api.events.id IS 'The producer''s id; unique with source.';
-
-COMMENT ON COLUMN ledger_api.events.source IS 'Who said so; unique with id.';
-
-COMMENT ON COLUMN ledger_api.events.type IS 'Type and version, such as ledger.cluster.node.upserted.v1.';
-
-COMMENT ON COLUMN ledger_api.events.subject IS 'Key of the object the event speaks of.';
-
-COMMENT ON COLUMN ledger_api.events.event_time IS 'The time the producer wrote; informational, it decides nothing.';
-
-COMMENT ON COLUMN ledger_api.events.recorded_at IS 'Fleet time: when the log took the event; never runs backwards with position.';
-
-COMMENT ON COLUMN ledger_api.events.channel IS 'The way in: kafka, file, http or ledger.';
-
-COMMENT ON COLUMN ledger_api.events.topic IS 'Kafka topic, where it came by Kafka.';
-
-COMMENT ON COLUMN ledger_api.events.partition IS 'Kafka partition, where it came by Kafka.';
-
-COMMENT ON COLUMN ledger_api.events.kafka_offset IS 'Kafka offset, where it came by Kafka.';
-
-COMMENT ON COLUMN ledger_api.events.effect IS 'What folding made of it: applied, stale or no_effect; null until it is decided.';
-
-COMMENT ON COLUMN ledger_api.events.payload IS 'The stored bytes.';
-
-COMMENT ON COLUMN ledger_api.events.leaf IS 'Leaf hash in the event tree, in hex.';
-
-CREATE VIEW ledger_api.evictions AS
+CREATE VIEW ledger_api.evictions WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     t.number,
     d."position",
@@ -1908,10 +3562,14 @@ CREATE VIEW ledger_api.evictions AS
     t.cluster,
     t.node,
     t.share,
-    t.reason
+    t.reason,
+    ( SELECT (taker.one ->> 'job'::text)
+           FROM jsonb_array_elements((d.reasons -> 'takers'::text)) WITH ORDINALITY taker(one, place)
+          WHERE (((((d.result -> 'places'::text) -> ((taker.place)::integer - 1)) ->> 0))::bigint = t.task)
+         LIMIT 1) AS taker
    FROM ((ledger.task_moves t
      JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
-     JOIN ledger.fleets f ON ((f.number = t.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = t.fleet)))
   WHERE (t.kind = 'eviction'::text);
 
 ALTER VIEW ledger_api.evictions OWNER TO ledger_owner;
@@ -1942,124 +3600,9 @@ COMMENT ON COLUMN ledger_api.evictions.share IS 'Null: nobody has a turn at bein
 
 COMMENT ON COLUMN ledger_api.evictions.reason IS 'For another job of its queue (preempt) or for another queue (reclaim).';
 
-CREATE VIEW ledger_api.fair_shares AS
- SELECT f.name AS fleet,
-    s.queue,
-    s.namespace,
-    s.resource,
-    s.number,
-    s.weight,
-    s.requested,
-    s.deserved,
-    s.deserved_exact,
-    s.allocated,
-    s.weighted_share
-   FROM (ledger.fair_shares s
-     JOIN ledger.fleets f ON ((f.number = s.fleet)));
+COMMENT ON COLUMN ledger_api.evictions.taker IS 'The job that the room was made for, as namespace/job.';
 
-ALTER VIEW ledger_api.fair_shares OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.fair_shares IS 'A namespace in a queue and a resource a row, as of the last round that placed or evicted anything.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.queue IS 'The queue.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.namespace IS 'The namespace.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.resource IS 'The resource that is counted: cpu in milli-cores, memory and storage in bytes.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.number IS 'The decision that said so last: the first of its round.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.weight IS 'What the namespace weighs.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.requested IS 'What its jobs in the queue hold and wait for.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.deserved IS 'Its part of what the queue deserves, in whole units, rounded down.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.deserved_exact IS 'The same exactly, as num/den.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in the queue.';
-
-COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, divided by its weight, as num/den.';
-
-CREATE VIEW ledger_api.fleets AS
- SELECT f.name AS fleet,
-    f.clock,
-    f.created_at,
-    ( SELECT max(i.incarnation) AS max
-           FROM ledger.incarnations i
-          WHERE (i.fleet = f.number)) AS incarnation,
-    COALESCE(e.size, (0)::bigint) AS events,
-    ledger.moment(e.recorded_at_micros) AS last_recorded_at,
-    encode(e.root, 'hex'::text) AS event_root,
-    COALESCE(d.size, (0)::bigint) AS decisions,
-    encode(d.root, 'hex'::text) AS decision_root,
-    c.through AS decided_through,
-    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided,
-    ledger.moment(w.recorded_at_micros) AS undecided_since,
-        CASE
-            WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(w.recorded_at_micros))), (0)::numeric)))::double precision
-            ELSE NULL::double precision
-        END AS lag_seconds,
-    ( SELECT count(*) AS count
-           FROM ledger.open_refusals o
-          WHERE (o.fleet = f.number)) AS open_refusals
-   FROM ((((ledger.fleets f
-     LEFT JOIN LATERAL ( SELECT h.size,
-            h.root,
-            h.recorded_at_micros
-           FROM ledger.heads h
-          WHERE ((h.fleet = f.number) AND (h.tree = 'events'::text))
-          ORDER BY h.size DESC
-         LIMIT 1) e ON (true))
-     LEFT JOIN LATERAL ( SELECT h.size,
-            h.root
-           FROM ledger.heads h
-          WHERE ((h.fleet = f.number) AND (h.tree = 'decisions'::text))
-          ORDER BY h.size DESC
-         LIMIT 1) d ON (true))
-     LEFT JOIN LATERAL ( SELECT max(x.through) AS through
-           FROM ledger.decided x
-          WHERE (x.fleet = f.number)) c ON (true))
-     LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
-           FROM ledger.events x
-          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
-         LIMIT 1) w ON (true));
-
-ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.fleets IS 'A fleet a row: what one log decides for, where its two trees end, how far it is decided.';
-
-COMMENT ON COLUMN ledger_api.fleets.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.fleets.clock IS 'Where recorded_at comes from: wall (the server''s clock) or event (the time an event carries).';
-
-COMMENT ON COLUMN ledger_api.fleets.created_at IS 'When the fleet was opened here.';
-
-COMMENT ON COLUMN ledger_api.fleets.incarnation IS 'Which life of the log this is; above 1 only after a restore to an earlier point.';
-
-COMMENT ON COLUMN ledger_api.fleets.events IS 'Number of events in the log; the last position is one less.';
-
-COMMENT ON COLUMN ledger_api.fleets.last_recorded_at IS 'Fleet time of the last event.';
-
-COMMENT ON COLUMN ledger_api.fleets.event_root IS 'Root of the tree over all events, in hex (RFC 6962).';
-
-COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.';
-
-COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).';
-
-COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.';
-
-COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
-
-COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.';
-
-COMMENT ON COLUMN ledger_api.fleets.lag_seconds IS 'How long that event has waited, 0 where none does; null on the event clock, which does not say.';
-
-COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are refused now; open_refusals has them.';
-
-CREATE VIEW ledger_api.incidents AS
+CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
  SELECT e."position",
     ledger.moment(e.recorded_at_micros) AS recorded_at,
     e.subject AS address,
@@ -2068,7 +3611,7 @@ CREATE VIEW ledger_api.incidents AS
     f.name AS fleet,
     NULL::bigint AS number
    FROM (ledger.events e
-     JOIN ledger.fleets f ON ((f.number = e.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = e.fleet)))
   WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
 UNION ALL
  SELECT d."position",
@@ -2084,7 +3627,7 @@ UNION ALL
     f.name AS fleet,
     d.number
    FROM ((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
      JOIN ledger.events e ON (((e.fleet = d.fleet) AND (e."position" = d."position"))))
   WHERE (d.kind = 'incident'::text);
 
@@ -2106,14 +3649,14 @@ COMMENT ON COLUMN ledger_api.incidents.fleet IS 'Whose log says so: _ledger wher
 
 COMMENT ON COLUMN ledger_api.incidents.number IS 'The decision that recorded it; null where an event did.';
 
-CREATE VIEW ledger_api.leases AS
+CREATE VIEW ledger_api.leases WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     l.duty,
     l.holder,
     false AS standby,
     l.taken_at AS since
    FROM (ledger.leases l
-     JOIN ledger.fleets f ON ((f.number = l.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = l.fleet)))
   WHERE (l.expires_at > clock_timestamp())
 UNION ALL
  SELECT f.name AS fleet,
@@ -2122,7 +3665,7 @@ UNION ALL
     true AS standby,
     s.since
    FROM (ledger.standbys s
-     JOIN ledger.fleets f ON ((f.number = s.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)))
   WHERE ((s.expires_at > clock_timestamp()) AND (NOT (EXISTS ( SELECT
            FROM ledger.leases l
           WHERE ((l.fleet = s.fleet) AND (l.duty = s.duty) AND (l.holder = s.holder) AND (l.expires_at > clock_timestamp()))))));
@@ -2141,7 +3684,121 @@ COMMENT ON COLUMN ledger_api.leases.standby IS 'False for the one that does it, 
 
 COMMENT ON COLUMN ledger_api.leases.since IS 'Since when it has held the lease, or stood by, without a pause.';
 
-CREATE VIEW ledger_api.node_books AS
+CREATE VIEW ledger_api.movements WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    ( SELECT ledger.moment(e.recorded_at_micros) AS moment
+           FROM ledger.events e
+          WHERE ((e.fleet = d.fleet) AND (e."position" = d."position"))) AS recorded_at,
+    d.kind,
+    d.subject,
+    m.thing,
+    m.cluster,
+    m.node,
+    m.disk,
+    m.came,
+    m.went,
+    COALESCE(m.why, d.branch) AS why
+   FROM ((ledger.decisions d
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL ( SELECT NULL::text AS thing,
+            v.cluster,
+            NULL::text AS node,
+            NULL::text AS disk,
+            GREATEST((v.replicas - v.previous_replicas), (0)::bigint) AS came,
+            GREATEST((v.previous_replicas - v.replicas), (0)::bigint) AS went,
+            NULL::text AS why
+           FROM ledger.divisions v
+          WHERE ((d.kind = 'division'::text) AND (v.fleet = d.fleet) AND (v.number = d.number) AND (v.replicas <> v.previous_replicas))
+        UNION ALL
+         SELECT NULL::text,
+            v.cluster,
+            v.node,
+            NULL::text,
+            v.added,
+            v.removed,
+            NULL::text
+           FROM ledger.deployments v
+          WHERE ((d.kind = 'deployment'::text) AND (v.fleet = d.fleet) AND (v.number = d.number) AND ((v.added > 0) OR (v.removed > 0)))
+        UNION ALL
+         SELECT (t.task)::text AS task,
+            t.cluster,
+            t.node,
+            NULL::text,
+                CASE t.kind
+                    WHEN 'allocation'::text THEN 1
+                    ELSE 0
+                END AS "case",
+                CASE t.kind
+                    WHEN 'eviction'::text THEN 1
+                    ELSE 0
+                END AS "case",
+            t.reason
+           FROM ledger.task_moves t
+          WHERE ((d.kind = ANY (ARRAY['allocation'::text, 'eviction'::text])) AND (t.fleet = d.fleet) AND (t.number = d.number))
+        UNION ALL
+         SELECT p.replica,
+            p.cluster,
+            p.node,
+            p.disk,
+            1,
+            0,
+            p.why
+           FROM ledger.disk_placements p
+          WHERE ((d.kind = 'disk_placement'::text) AND (p.fleet = d.fleet) AND (p.number = d.number))
+        UNION ALL
+         SELECT (gone.one ->> 'replica'::text),
+                CASE
+                    WHEN ((gone.one ->> 'node'::text) ~~ '%/%'::text) THEN split_part((gone.one ->> 'node'::text), '/'::text, 1)
+                    ELSE ''::text
+                END AS "case",
+                CASE
+                    WHEN ((gone.one ->> 'node'::text) ~~ '%/%'::text) THEN split_part((gone.one ->> 'node'::text), '/'::text, 2)
+                    ELSE (gone.one ->> 'node'::text)
+                END AS "case",
+            (gone.one ->> 'disk'::text),
+            0,
+            1,
+            (gone.one ->> 'why'::text)
+           FROM jsonb_array_elements(
+                CASE
+                    WHEN (d.kind = 'disk_placement'::text) THEN (d.reasons -> 'released'::text)
+                    ELSE NULL::jsonb
+                END) gone(one)) m)
+  WHERE (d.kind = ANY (ARRAY['division'::text, 'deployment'::text, 'allocation'::text, 'eviction'::text, 'disk_placement'::text]));
+
+ALTER VIEW ledger_api.movements OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.movements IS 'What a decision brought to a place or took from it a row: replicas, instances, tasks.';
+
+COMMENT ON COLUMN ledger_api.movements.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.movements.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.movements."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.movements.recorded_at IS 'Fleet time of that event; null where it was archived.';
+
+COMMENT ON COLUMN ledger_api.movements.kind IS 'division, deployment, allocation, eviction or disk_placement.';
+
+COMMENT ON COLUMN ledger_api.movements.subject IS 'Key of what was decided about.';
+
+COMMENT ON COLUMN ledger_api.movements.thing IS 'Index of the task or name of the replica on a disk; null where only how many is known.';
+
+COMMENT ON COLUMN ledger_api.movements.cluster IS 'Name of the cluster; empty where the fleet does not name it.';
+
+COMMENT ON COLUMN ledger_api.movements.node IS 'Name of the node; null for a division.';
+
+COMMENT ON COLUMN ledger_api.movements.disk IS 'Name of the disk, where it is one.';
+
+COMMENT ON COLUMN ledger_api.movements.came IS 'How many came there.';
+
+COMMENT ON COLUMN ledger_api.movements.went IS 'How many left there, or had been lost there since the decision before.';
+
+COMMENT ON COLUMN ledger_api.movements.why IS 'Why that one, where it is told; else which rule applied.';
+
+CREATE VIEW ledger_api.node_books WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     b.cluster,
     b.node,
@@ -2167,7 +3824,7 @@ CREATE VIEW ledger_api.node_books AS
         END - COALESCE(((b.placed ->> a.amount))::numeric, (0)::numeric)) - COALESCE(((b.seen ->> a.amount))::numeric, (0)::numeric)) AS free,
     b.over_committed
    FROM ((ledger.node_books b
-     JOIN ledger.fleets f ON ((f.number = b.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)))
      CROSS JOIN LATERAL ( SELECT jsonb_object_keys(b.declared) AS amount
         UNION
          SELECT jsonb_object_keys(b.placed) AS jsonb_object_keys
@@ -2196,37 +3853,7 @@ COMMENT ON COLUMN ledger_api.node_books.free IS 'Declared less placed and seen; 
 
 COMMENT ON COLUMN ledger_api.node_books.over_committed IS 'Whether it is known that the node declares less than it holds, of this or another amount.';
 
-CREATE VIEW ledger_api.open_refusals AS
- SELECT f.name AS fleet,
-    o.number,
-    d."position",
-    o.wanted AS kind_wanted,
-    o.subject,
-    (d.result ->> 'reason'::text) AS reason,
-    (d.result ->> 'waits_for'::text) AS waits_for
-   FROM ((ledger.open_refusals o
-     JOIN ledger.fleets f ON ((f.number = o.fleet)))
-     JOIN ledger.decisions d ON (((d.fleet = o.fleet) AND (d.number = o.number))));
-
-ALTER VIEW ledger_api.open_refusals OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.open_refusals IS 'What is wanted now and could not be served so far, a question a row.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.number IS 'The decision that refused it.';
-
-COMMENT ON COLUMN ledger_api.open_refusals."position" IS 'Position of the event that made it due.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.kind_wanted IS 'The kind of decision that was asked for.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.subject IS 'Key of what was asked about.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.reason IS 'Reason code, such as no_candidate_cluster.';
-
-COMMENT ON COLUMN ledger_api.open_refusals.waits_for IS 'What has to come before it is asked again.';
-
-CREATE VIEW ledger_api.partitions AS
+CREATE VIEW ledger_api.partitions WITH (security_barrier='true') AS
  SELECT l.topic,
     l.partition,
     r.next AS next_offset,
@@ -2256,7 +3883,9 @@ CREATE VIEW ledger_api.partitions AS
            FROM ledger.partition_halts x
           WHERE ((x.topic = l.topic) AND (x.partition = l.partition))
           ORDER BY x.number DESC
-         LIMIT 1) h ON (true));
+         LIMIT 1) h ON (true))
+  WHERE (ARRAY['_ledger'::text, '*'::text] && ARRAY( SELECT granted_fleets.fleet
+           FROM ledger.granted_fleets));
 
 ALTER VIEW ledger_api.partitions OWNER TO ledger_owner;
 
@@ -2276,42 +3905,7 @@ COMMENT ON COLUMN ledger_api.partitions.detail IS 'What exactly was found.';
 
 COMMENT ON COLUMN ledger_api.partitions.halted_at IS 'Since when it stands still.';
 
-CREATE VIEW ledger_api.placements AS
- SELECT f.name AS fleet,
-    p.kind,
-    p.subject,
-    p.cluster,
-    NULLIF(p.node, ''::text) AS node,
-    NULLIF(p.disk, ''::text) AS disk,
-    p.count,
-    p.number,
-    p.since_position
-   FROM (ledger.placements p
-     JOIN ledger.fleets f ON ((f.number = p.fleet)));
-
-ALTER VIEW ledger_api.placements OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.placements IS 'What is in force now, a place a row.';
-
-COMMENT ON COLUMN ledger_api.placements.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.placements.kind IS 'The kind of decision that placed it.';
-
-COMMENT ON COLUMN ledger_api.placements.subject IS 'Key of what is placed.';
-
-COMMENT ON COLUMN ledger_api.placements.cluster IS 'Where: the cluster.';
-
-COMMENT ON COLUMN ledger_api.placements.node IS 'Where: the node, where that was decided.';
-
-COMMENT ON COLUMN ledger_api.placements.disk IS 'Where: the disk, where that was decided.';
-
-COMMENT ON COLUMN ledger_api.placements.count IS 'How many are there.';
-
-COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so last.';
-
-COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
-
-CREATE VIEW ledger_api.proposal_moves AS
+CREATE VIEW ledger_api.proposal_moves WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     d.number,
     m.place AS move,
@@ -2323,7 +3917,7 @@ CREATE VIEW ledger_api.proposal_moves AS
     ((m.one ->> 'bytes'::text))::bigint AS bytes,
     (m.one ->> 'score'::text) AS score
    FROM ((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
      CROSS JOIN LATERAL jsonb_array_elements((d.result -> 'moves'::text)) WITH ORDINALITY m(one, place))
   WHERE (d.kind = 'proposal'::text);
 
@@ -2351,62 +3945,7 @@ COMMENT ON COLUMN ledger_api.proposal_moves.bytes IS 'The bytes that go with it.
 
 COMMENT ON COLUMN ledger_api.proposal_moves.score IS 'The score once it and those before it are made, as num/den.';
 
-CREATE VIEW ledger_api.proposals AS
- SELECT f.name AS fleet,
-    d.number,
-    d."position",
-    (d.result ->> 'what'::text) AS kind,
-    d.subject,
-    (jsonb_array_length((d.result -> 'moves'::text)))::bigint AS moves,
-    ((d.result ->> 'bytes'::text))::numeric AS bytes,
-    (d.reasons ->> 'measure'::text) AS measure,
-    (d.result ->> 'before'::text) AS score_before,
-    (d.result ->> 'after'::text) AS score_after,
-    (d.reasons ->> 'ended'::text) AS no_more,
-        CASE
-            WHEN ((d.result -> 'moves'::text) = '[]'::jsonb) THEN 'empty'::text
-            ELSE COALESCE(e.state, 'open'::text)
-        END AS state,
-    e.resolved_by,
-    e."position" AS ended_position
-   FROM ((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
-     LEFT JOIN ledger.ended_proposals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
-  WHERE (d.kind = 'proposal'::text);
-
-ALTER VIEW ledger_api.proposals OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.proposals IS 'A proposal a row: what it would cost, what it is good for, and what became of it. Its number is what an approval names.';
-
-COMMENT ON COLUMN ledger_api.proposals.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.proposals.number IS 'The decision.';
-
-COMMENT ON COLUMN ledger_api.proposals."position" IS 'Position of the event that made it due.';
-
-COMMENT ON COLUMN ledger_api.proposals.kind IS 'What is moved: deployments, disks or repair.';
-
-COMMENT ON COLUMN ledger_api.proposals.subject IS 'What it is about; the name of the fleet is everything.';
-
-COMMENT ON COLUMN ledger_api.proposals.moves IS 'How many moves it has; proposal_moves has them.';
-
-COMMENT ON COLUMN ledger_api.proposals.bytes IS 'How many bytes they move together.';
-
-COMMENT ON COLUMN ledger_api.proposals.measure IS 'What the score is: spread is the mean square deviation over the square of the mean; deficit is how many lack a place on an on-demand node.';
-
-COMMENT ON COLUMN ledger_api.proposals.score_before IS 'The score as things were, as num/den; null where there is nothing to have one.';
-
-COMMENT ON COLUMN ledger_api.proposals.score_after IS 'The score once all moves are made, as num/den.';
-
-COMMENT ON COLUMN ledger_api.proposals.no_more IS 'Why there are no more moves: no_better_move, max_moves, max_bytes or undefined.';
-
-COMMENT ON COLUMN ledger_api.proposals.state IS 'open; executed; refused, when approved; withdrawn, replaced; or empty, if it has no moves.';
-
-COMMENT ON COLUMN ledger_api.proposals.resolved_by IS 'The decision that carried it out first, replaced it, or refused to carry it out; null where it is open or withdrawn.';
-
-COMMENT ON COLUMN ledger_api.proposals.ended_position IS 'Position of the event with which it was over; null while it is open.';
-
-CREATE VIEW ledger_api.quarantine AS
+CREATE VIEW ledger_api.quarantine WITH (security_barrier='true') AS
  SELECT q."position",
     q.address,
     q.fleet,
@@ -2427,7 +3966,9 @@ CREATE VIEW ledger_api.quarantine AS
     o.outcome,
     o.released_position
    FROM (ledger.quarantine q
-     LEFT JOIN ledger.quarantine_outcomes o ON ((o.quarantined = q."position")));
+     LEFT JOIN ledger.quarantine_outcomes o ON ((o.quarantined = q."position")))
+  WHERE (ARRAY[q.fleet, '_ledger'::text, '*'::text] && ARRAY( SELECT granted_fleets.fleet
+           FROM ledger.granted_fleets));
 
 ALTER VIEW ledger_api.quarantine OWNER TO ledger_owner;
 
@@ -2465,124 +4006,17 @@ COMMENT ON COLUMN ledger_api.quarantine.outcome IS 'released, discarded, or null
 
 COMMENT ON COLUMN ledger_api.quarantine.released_position IS 'Position of the event it was released as.';
 
-CREATE VIEW ledger_api.queue_books AS
- SELECT f.name AS fleet,
-    b.queue,
-    b.namespace,
-    b.tasks,
-    b.cpu,
-    b.memory,
-    b.storage
-   FROM (ledger.queue_books b
-     JOIN ledger.fleets f ON ((f.number = b.fleet)));
+CREATE VIEW ledger_api.schema_version WITH (security_barrier='true') AS
+ SELECT (version_num)::text AS version
+   FROM ledger.schema_version v;
 
-ALTER VIEW ledger_api.queue_books OWNER TO ledger_owner;
+ALTER VIEW ledger_api.schema_version OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.queue_books IS 'A namespace in a queue a row: what the tasks of its jobs hold there now. One whose tasks hold nothing has no row.';
+COMMENT ON VIEW ledger_api.schema_version IS 'One row: which schema this database has. A view or a column that came with a later one is not there yet.';
 
-COMMENT ON COLUMN ledger_api.queue_books.fleet IS 'Name of the fleet.';
+COMMENT ON COLUMN ledger_api.schema_version.version IS 'Number of the newest migration, such as 0014: they compare as text.';
 
-COMMENT ON COLUMN ledger_api.queue_books.queue IS 'The queue that the jobs are in now.';
-
-COMMENT ON COLUMN ledger_api.queue_books.namespace IS 'The namespace.';
-
-COMMENT ON COLUMN ledger_api.queue_books.tasks IS 'How many tasks run.';
-
-COMMENT ON COLUMN ledger_api.queue_books.cpu IS 'Milli-cores that they hold.';
-
-COMMENT ON COLUMN ledger_api.queue_books.memory IS 'Bytes of memory that they hold.';
-
-COMMENT ON COLUMN ledger_api.queue_books.storage IS 'Bytes of storage that they hold.';
-
-CREATE VIEW ledger_api.refusals AS
- SELECT f.name AS fleet,
-    d.number,
-    d."position",
-    (d.result ->> 'wanted'::text) AS kind_wanted,
-    d.subject,
-    (d.result ->> 'reason'::text) AS reason,
-    (d.reasons -> 'detail'::text) AS detail,
-    (EXISTS ( SELECT
-           FROM ledger.open_refusals o
-          WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS open,
-    e.resolved_by,
-    e."position" AS ended_position
-   FROM ((ledger.decisions d
-     JOIN ledger.fleets f ON ((f.number = d.fleet)))
-     LEFT JOIN ledger.ended_refusals e ON (((e.fleet = d.fleet) AND (e.number = d.number))))
-  WHERE (d.kind = 'refusal'::text);
-
-ALTER VIEW ledger_api.refusals OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.refusals IS 'Something that could not be served, with the reason; what was in force before stays in force.';
-
-COMMENT ON COLUMN ledger_api.refusals.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.refusals.number IS 'The decision.';
-
-COMMENT ON COLUMN ledger_api.refusals."position" IS 'Position of the event that made it due.';
-
-COMMENT ON COLUMN ledger_api.refusals.kind_wanted IS 'The kind of decision that was asked for.';
-
-COMMENT ON COLUMN ledger_api.refusals.subject IS 'Key of what was asked about.';
-
-COMMENT ON COLUMN ledger_api.refusals.reason IS 'Reason code, such as no_candidate_cluster.';
-
-COMMENT ON COLUMN ledger_api.refusals.detail IS 'The numbers behind the reason; of volumes `expansion_short` and `replica_short` are the bytes that are short.';
-
-COMMENT ON COLUMN ledger_api.refusals.open IS 'Whether it still stands: neither served, nor refused anew, nor wanted no more.';
-
-COMMENT ON COLUMN ledger_api.refusals.resolved_by IS 'The decision that ended it: one that served it, or refused it anew; null where it is open, or ended by an event alone.';
-
-COMMENT ON COLUMN ledger_api.refusals.ended_position IS 'Position of the event with which it ended; null while it is open.';
-
-CREATE VIEW ledger_api.running_tasks AS
- SELECT f.name AS fleet,
-    b.queue,
-    t.namespace,
-    t.job,
-    t.task,
-    t.cluster,
-    t.node,
-    ((d.result #>> '{request,cpu}'::text[]))::numeric AS cpu,
-    ((d.result #>> '{request,memory}'::text[]))::numeric AS memory,
-    ((d.result #>> '{request,storage}'::text[]))::numeric AS storage,
-    t.number,
-    d."position"
-   FROM (((ledger.running_tasks t
-     JOIN ledger.fleets f ON ((f.number = t.fleet)))
-     JOIN ledger.decisions d ON (((d.fleet = t.fleet) AND (d.number = t.number))))
-     LEFT JOIN ledger.job_books b ON (((b.fleet = t.fleet) AND (b.namespace = t.namespace) AND (b.job = t.job))));
-
-ALTER VIEW ledger_api.running_tasks OWNER TO ledger_owner;
-
-COMMENT ON VIEW ledger_api.running_tasks IS 'A task of a job that runs now a row: where, and what it holds. Those that wait, or are finished, have none.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.fleet IS 'Name of the fleet.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.queue IS 'The queue that the job is in now.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.namespace IS 'Namespace of the job.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.job IS 'Name of the job.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.task IS 'Index of the task.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.cluster IS 'Name of the cluster.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.node IS 'Name of the node.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.cpu IS 'Milli-cores that it holds, as it was placed with.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.memory IS 'Bytes of memory that it holds.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.storage IS 'Bytes of storage that it holds.';
-
-COMMENT ON COLUMN ledger_api.running_tasks.number IS 'The decision that placed it.';
-
-COMMENT ON COLUMN ledger_api.running_tasks."position" IS 'Position of the event at which that round closed.';
-
-CREATE VIEW ledger_api.snapshots AS
+CREATE VIEW ledger_api.snapshots WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     s.incarnation,
     s.through AS "position",
@@ -2601,7 +4035,7 @@ CREATE VIEW ledger_api.snapshots AS
     s.written_by,
     s.written_at
    FROM (ledger.snapshots s
-     JOIN ledger.fleets f ON ((f.number = s.fleet)));
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
 
 ALTER VIEW ledger_api.snapshots OWNER TO ledger_owner;
 
@@ -2636,6 +4070,70 @@ COMMENT ON COLUMN ledger_api.snapshots.kept IS 'Whether its bytes are still ther
 COMMENT ON COLUMN ledger_api.snapshots.written_by IS 'The process that wrote it.';
 
 COMMENT ON COLUMN ledger_api.snapshots.written_at IS 'When it was written.';
+
+CREATE VIEW ledger_api.steps WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    d.number,
+    d."position",
+    d.kind,
+    d.subject,
+    told.step,
+    told.name,
+    told.value
+   FROM ((ledger.decisions d
+     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+     CROSS JOIN LATERAL ( WITH RECURSIVE walk(places, names, value) AS (
+                 SELECT '{}'::bigint[] AS int8,
+                    '{}'::text[] AS text,
+                    d.reasons
+                UNION ALL
+                 SELECT (w_1.places || one.place),
+                    (w_1.names || one.name),
+                    one.value
+                   FROM (walk w_1
+                     CROSS JOIN LATERAL ( SELECT o.place,
+                            o.name,
+                            o.value
+                           FROM jsonb_each(
+                                CASE
+                                    WHEN (jsonb_typeof(w_1.value) = 'object'::text) THEN w_1.value
+                                    ELSE NULL::jsonb
+                                END) WITH ORDINALITY o(name, value, place)
+                        UNION ALL
+                         SELECT a.place,
+                            (a.place)::text AS place,
+                            a.value
+                           FROM jsonb_array_elements(
+                                CASE
+                                    WHEN (jsonb_typeof(w_1.value) = 'array'::text) THEN w_1.value
+                                    ELSE NULL::jsonb
+                                END) WITH ORDINALITY a(value, place)) one)
+                )
+         SELECT row_number() OVER (ORDER BY w.places) AS step,
+            array_to_string(w.names, '.'::text) AS name,
+            (w.value #>> '{}'::text[]) AS value
+           FROM walk w
+          WHERE (jsonb_typeof(w.value) <> ALL (ARRAY['object'::text, 'array'::text]))) told);
+
+ALTER VIEW ledger_api.steps OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.steps IS 'A number or a word that a decision stands on a row, in order: what reasons says, without JSON.';
+
+COMMENT ON COLUMN ledger_api.steps.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.steps.number IS 'The decision.';
+
+COMMENT ON COLUMN ledger_api.steps."position" IS 'Position of the event that made it due.';
+
+COMMENT ON COLUMN ledger_api.steps.kind IS 'Kind of the decision.';
+
+COMMENT ON COLUMN ledger_api.steps.subject IS 'Key of what was decided about.';
+
+COMMENT ON COLUMN ledger_api.steps.step IS 'Its place among those of the decision, from 1.';
+
+COMMENT ON COLUMN ledger_api.steps.name IS 'What it is, from the whole to the part, such as losers.counts.unready; what stands in a list has its place, from 1.';
+
+COMMENT ON COLUMN ledger_api.steps.value IS 'The number or the word; null where there is none.';
 
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_0 FOR VALUES WITH (modulus 8, remainder 0);
 
@@ -2743,6 +4241,9 @@ ALTER TABLE ONLY ledger.events_default
 ALTER TABLE ONLY ledger.fair_shares
     ADD CONSTRAINT fair_shares_pkey PRIMARY KEY (fleet, queue, namespace, resource);
 
+ALTER TABLE ONLY ledger.fleet_readers
+    ADD CONSTRAINT fleet_readers_pkey PRIMARY KEY (reader, fleet);
+
 ALTER TABLE ONLY ledger.fleets
     ADD CONSTRAINT fleets_name_key UNIQUE (name);
 
@@ -2754,6 +4255,9 @@ ALTER TABLE ONLY ledger.geneses
 
 ALTER TABLE ONLY ledger.heads
     ADD CONSTRAINT heads_pkey PRIMARY KEY (fleet, tree, size);
+
+ALTER TABLE ONLY ledger.histories
+    ADD CONSTRAINT histories_pkey PRIMARY KEY (fleet);
 
 ALTER TABLE ONLY ledger.incarnations
     ADD CONSTRAINT incarnations_pkey PRIMARY KEY (fleet, incarnation);
@@ -2840,6 +4344,10 @@ CREATE INDEX decisions_of_capacity_classes ON ledger.decisions USING btree (flee
 
 CREATE INDEX decisions_of_incidents ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'incident'::text);
 
+CREATE INDEX decisions_of_proposals ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'proposal'::text);
+
+CREATE INDEX decisions_of_refusals ON ledger.decisions USING btree (fleet, number) WHERE (kind = 'refusal'::text);
+
 CREATE INDEX deployments_by_node ON ledger.deployments USING btree (fleet, cluster, node, number);
 
 CREATE INDEX deployments_by_workload ON ledger.deployments USING btree (fleet, namespace, workload, number);
@@ -2863,6 +4371,22 @@ CREATE INDEX events_default_fleet_subject_position_idx ON ledger.events_default 
 CREATE INDEX partition_halts_newest ON ledger.partition_halts USING btree (topic, partition, number DESC);
 
 CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, topic, number DESC);
+
+CREATE INDEX past_disk_books_by_fork ON ledger.past_disk_books USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_fair_shares_by_fork ON ledger.past_fair_shares USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_placements_by_fork ON ledger.past_placements USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_placements_by_subject ON ledger.past_placements USING btree (fleet, subject, from_position);
+
+CREATE INDEX past_queue_books_by_fork ON ledger.past_queue_books USING btree (fleet, fork, until_position);
+
+CREATE INDEX past_running_tasks_by_fork ON ledger.past_running_tasks USING btree (fleet, fork, until_position);
 
 CREATE INDEX placements_by_cluster ON ledger.placements USING btree (fleet, cluster, node);
 
@@ -2940,6 +4464,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.geneses FOR EACH R
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.heads FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.histories FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.incarnations FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_epochs FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -2949,6 +4475,20 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_halts FO
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_locks FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_pins FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_disk_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_fair_shares FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_job_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_open_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placements FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_queue_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_running_tasks FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.published FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
@@ -3020,6 +4560,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.geneses FOR EACH STATEMEN
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.heads FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.histories FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.incarnations FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_epochs FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -3029,6 +4571,20 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_halts FOR EACH 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_locks FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.partition_pins FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_disk_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_fair_shares FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_job_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_open_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_placements FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_queue_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_running_tasks FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.published FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -3118,8 +4674,32 @@ GRANT ALL ON FUNCTION ledger.claim_partition(p_topic text, p_partition integer, 
 REVOKE ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) TO ledger_maintainer;
 
+REVOKE ALL ON FUNCTION ledger.forks_before(at bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.forks_behind(at bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_signer;
+
 REVOKE ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) TO ledger_maintainer;
+
+REVOKE ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_writer;
@@ -3156,6 +4736,487 @@ REVOKE ALL ON PROCEDURE ledger.protect(IN history regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION ledger.refuse_change() FROM PUBLIC;
 
+GRANT SELECT ON TABLE ledger.decisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.decisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.events TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_decider;
+GRANT SELECT ON TABLE ledger.events TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.events TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.decisions TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.disk_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.disk_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_disk_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_disk_books TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_disk_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_disk_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_disk_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.disk_books_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.fair_shares TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fair_shares TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_fair_shares TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_fair_shares TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_fair_shares TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_fair_shares TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_fair_shares TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.open_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.open_refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_open_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_open_refusals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_open_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_open_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_open_refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.open_refusals_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.decided TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decided TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.decided TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decided TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decided TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.event_effects TO ledger_decider;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.event_effects TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
+GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
+GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
+GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.incarnations TO ledger_writer;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_decider;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.incarnations TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.incarnations_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.events TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.events TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.fleets TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.job_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.job_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.job_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_job_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_job_books TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_job_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_job_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_job_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.job_books_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.job_books TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_placements TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.placements TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger.placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.placements_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.placements TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.ended_proposals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.proposals TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_queue_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_queue_books TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_queue_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_queue_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_queue_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.queue_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.queue_books TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.queue_books_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.ended_refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.refusals TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_running_tasks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_running_tasks TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_running_tasks TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_running_tasks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_running_tasks TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_writer;
+GRANT SELECT,INSERT,DELETE ON TABLE ledger.running_tasks TO ledger_decider;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.running_tasks TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.running_tasks_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.admission_answers TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.admission_answers TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.admission_answers TO ledger_decider;
@@ -3186,29 +5247,11 @@ GRANT SELECT ON TABLE ledger.checkpoints TO ledger_decider;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_publisher;
 GRANT SELECT,INSERT ON TABLE ledger.checkpoints TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.decided TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.decided TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.decided TO ledger_decider;
-GRANT SELECT ON TABLE ledger.decided TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.decided TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.decisions TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.decisions TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.decisions TO ledger_decider;
-GRANT SELECT ON TABLE ledger.decisions TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.decisions TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger.deployments TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.disk_books TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.disk_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.disk_books TO ledger_decider;
-GRANT SELECT ON TABLE ledger.disk_books TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.disk_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.disk_placements TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.disk_placements TO ledger_writer;
@@ -3221,24 +5264,6 @@ GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.divisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.ended_proposals TO ledger_decider;
-GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.ended_proposals TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.ended_refusals TO ledger_decider;
-GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.ended_refusals TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.event_effects TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.event_effects TO ledger_decider;
-GRANT SELECT ON TABLE ledger.event_effects TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.event_effects TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.event_identity TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.event_identity TO ledger_writer;
@@ -3294,12 +5319,6 @@ GRANT SELECT,INSERT ON TABLE ledger.event_identity_7 TO ledger_decider;
 GRANT SELECT ON TABLE ledger.event_identity_7 TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.event_identity_7 TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.events TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_decider;
-GRANT SELECT ON TABLE ledger.events TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.events TO ledger_signer;
-
 GRANT SELECT,INSERT ON TABLE ledger.events_000000 TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.events_000000 TO ledger_decider;
 GRANT SELECT ON TABLE ledger.events_000000 TO ledger_maintainer;
@@ -3318,43 +5337,13 @@ GRANT SELECT,INSERT ON TABLE ledger.events_default TO ledger_decider;
 GRANT SELECT ON TABLE ledger.events_default TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.events_default TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.fair_shares TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.fair_shares TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.fair_shares TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fair_shares TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fair_shares TO ledger_signer;
-
 GRANT USAGE ON SEQUENCE ledger.fleet_numbers TO ledger_writer;
-
-GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.geneses TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.geneses TO ledger_writer;
 GRANT SELECT ON TABLE ledger.geneses TO ledger_decider;
 GRANT SELECT ON TABLE ledger.geneses TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.geneses TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
-GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.incarnations TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.incarnations TO ledger_writer;
-GRANT SELECT ON TABLE ledger.incarnations TO ledger_decider;
-GRANT SELECT ON TABLE ledger.incarnations TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.incarnations TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.job_books TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.job_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.job_books TO ledger_decider;
-GRANT SELECT ON TABLE ledger.job_books TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.job_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.leases TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.leases TO ledger_writer;
@@ -3367,12 +5356,6 @@ GRANT SELECT ON TABLE ledger.node_books TO ledger_writer;
 GRANT SELECT,INSERT,DELETE ON TABLE ledger.node_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger.node_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.node_books TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.open_refusals TO ledger_decider;
-GRANT SELECT ON TABLE ledger.open_refusals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.open_refusals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.partition_epochs TO ledger_writer;
@@ -3398,12 +5381,6 @@ GRANT SELECT ON TABLE ledger.partition_pins TO ledger_decider;
 GRANT SELECT ON TABLE ledger.partition_pins TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.partition_pins TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.placements TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.placements TO ledger_writer;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.placements TO ledger_decider;
-GRANT SELECT ON TABLE ledger.placements TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.placements TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger.published TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.published TO ledger_writer;
 GRANT SELECT ON TABLE ledger.published TO ledger_decider;
@@ -3422,23 +5399,11 @@ GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_decider;
 GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.quarantine_outcomes TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.queue_books TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.queue_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.queue_books TO ledger_decider;
-GRANT SELECT ON TABLE ledger.queue_books TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.queue_books TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger.receipts TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.receipts TO ledger_writer;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_decider;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.receipts TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.running_tasks TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.running_tasks TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.running_tasks TO ledger_decider;
-GRANT SELECT ON TABLE ledger.running_tasks TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.running_tasks TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.schema_version TO ledger_writer;
@@ -3510,6 +5475,13 @@ GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.capacity_classes TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.checkpoints TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger_api.conservation TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.conservation TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.conservation TO ledger_writer;
@@ -3517,26 +5489,12 @@ GRANT SELECT ON TABLE ledger_api.conservation TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.conservation TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.conservation TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.decisions TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.deployments TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.disk_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.disk_placements TO ledger_maintainer;
@@ -3552,33 +5510,12 @@ GRANT SELECT ON TABLE ledger_api.divisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.divisions TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger_api.events TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.events TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.events TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.events TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.events TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.events TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.evictions TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.fleets TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.incidents TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.incidents TO ledger_maintainer;
@@ -3594,19 +5531,19 @@ GRANT SELECT ON TABLE ledger_api.leases TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.leases TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.leases TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.movements TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.node_books TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.open_refusals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.partitions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.partitions TO ledger_maintainer;
@@ -3615,26 +5552,12 @@ GRANT SELECT ON TABLE ledger_api.partitions TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.partitions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.partitions TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.placements TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.proposal_moves TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.proposals TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_maintainer;
@@ -3643,26 +5566,12 @@ GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.quarantine TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.queue_books TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.refusals TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_reader;
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_writer;
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_decider;
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_publisher;
-GRANT SELECT ON TABLE ledger_api.running_tasks TO ledger_signer;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.schema_version TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_maintainer;
@@ -3670,3 +5579,10 @@ GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.snapshots TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.steps TO ledger_signer;

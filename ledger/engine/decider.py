@@ -45,8 +45,8 @@ from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
-from ledger.reducers.disk_books import disk_books
-from ledger.reducers.job_books import job_books, queue_books
+from ledger.reducers.disk_books import DiskBook, disk_books
+from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
 from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Microseconds, Position, Subject
@@ -114,7 +114,12 @@ class _Batch:
     decisions: list[Decision] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
-    turned: set[Account] = field(default_factory=set)
+    nodes: set[Subject] = field(default_factory=set)
+    """Those of which the book says something else: their pages are written as they are at the end."""
+    disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
+    """The pages of disks, jobs and queues are written as they were after each event too."""
+    jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
+    queues: list[tuple[Position, QueueBook]] = field(default_factory=list)
     effects: dict[Position, Effect] = field(default_factory=dict)
 
     def take(self, stored: StoredEvent) -> None:
@@ -125,9 +130,19 @@ class _Batch:
         self.decisions += step.decisions
         self.ended += [(*one, stored.position) for one in step.ended]
         self.released += [Released(*one, stored.position) for one in step.released]
-        self.turned.update(step.turned)
+        self._turn(Position(stored.position), step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
+
+    def _turn(self, position: Position, turned: Iterable[Account]) -> None:
+        """Note what the book says of these by now."""
+        of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}
+        for account in turned:
+            of[account.kind].append(account.name)
+        self.nodes.update(of["node"])
+        self.disks += [(position, page) for page in disk_books(self.world, of["disk"])]
+        self.jobs += [(position, page) for page in job_books(self.world, of["job"])]
+        self.queues += [(position, page) for page in queue_books(self.world, of["queue"])]
 
 
 def _folded(
@@ -360,7 +375,11 @@ class Decider:
             await project(connection, fleet, batch.decisions, batch.ended, batch.released)
             await keep_open(connection, fleet, batch.decisions, batch.ended)
             await close_proposals(connection, fleet, batch.decisions, batch.ended)
-            await self._put_books(connection, batch.world, batch.turned)
+            # What is shown of the book, where it is another by now.
+            await put_pages(connection, fleet, node_books(batch.world, batch.nodes))
+            await put_disks(connection, fleet, batch.disks)
+            await put_jobs(connection, fleet, batch.jobs)
+            await put_queues(connection, fleet, batch.queues)
 
         assert self._lease is not None
         through = Position(batch.world.position - 1)
@@ -392,19 +411,6 @@ class Decider:
         self.progress.decisions += len(batch.decisions)
         if batch.decisions and self._on_decisions is not None:
             self._on_decisions(tuple(batch.decisions))
-
-    async def _put_books(
-        self, connection: Connection, world: World, turned: Iterable[Account]
-    ) -> None:
-        """Bring what is shown of the book up to date where it is another by now."""
-        fleet = self._fleet.number
-        of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}
-        for account in turned:
-            of[account.kind].append(account.name)
-        await put_pages(connection, fleet, node_books(world, of["node"]))
-        await put_disks(connection, fleet, disk_books(world, of["disk"]))
-        await put_jobs(connection, fleet, job_books(world, of["job"]))
-        await put_queues(connection, fleet, queue_books(world, of["queue"]))
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
         """Append the passing of time where a deadline is due and nothing else reaches it.

@@ -13,7 +13,7 @@ import asyncpg
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
-from ledger.facts.fair_share import NamespaceShare
+from ledger.views.past import FAIR_SHARES, Change, bring_up_to_date
 
 
 async def write_allocations(
@@ -41,13 +41,8 @@ async def write_allocations(
             ),
             records=tasks,
         )
-    told: dict[tuple[str, str, str], tuple[int, NamespaceShare]] = {}
-    for decision in decisions:
-        if isinstance(decision.outcome, Allocation | Eviction):
-            for share in decision.outcome.round.shares:
-                told[share.queue, share.namespace, share.resource] = decision.number, share
-    if told:
-        await _put_shares(connection, fleet, told)
+    shares = [one for decision in decisions for one in _shares(decision)]
+    await bring_up_to_date(connection, fleet, FAIR_SHARES, shares)
 
 
 def _tasks(decision: Decision) -> Iterator[tuple[Any, ...]]:
@@ -71,53 +66,22 @@ def _tasks(decision: Decision) -> Iterator[tuple[Any, ...]]:
             return
 
 
-async def _put_shares(
-    connection: asyncpg.Connection,
-    fleet: int,
-    told: dict[tuple[str, str, str], tuple[int, NamespaceShare]],
-) -> None:
-    keys = sorted(told)
-    await connection.execute(
-        "DELETE FROM ledger.fair_shares s"
-        " USING unnest($2::text[], $3::text[], $4::text[]) AS t(queue, namespace, resource)"
-        " WHERE s.fleet = $1 AND s.queue = t.queue AND s.namespace = t.namespace"
-        " AND s.resource = t.resource",
-        fleet,
-        *([key[place] for key in keys] for place in range(3)),
-    )
-    await connection.copy_records_to_table(
-        "fair_shares",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "queue",
-            "namespace",
-            "resource",
-            "number",
-            "weight",
-            "requested",
-            "deserved",
-            "deserved_exact",
-            "allocated",
-            "weighted_share",
-        ),
-        records=[
-            (
-                fleet,
-                *key,
-                number,
-                share.weight,
-                share.requested,
-                share.deserved.numerator // share.deserved.denominator,
-                _ratio(share.deserved),
-                share.allocated,
-                _ratio(share.weighted_share),
-            )
-            for key in keys
-            for number, share in [told[key]]
-            if share.requested or share.allocated
-        ],
-    )
+def _shares(decision: Decision) -> Iterator[Change]:
+    if not isinstance(decision.outcome, Allocation | Eviction):
+        return
+    for share in decision.outcome.round.shares:
+        says = (
+            decision.number,
+            share.weight,
+            share.requested,
+            share.deserved.numerator // share.deserved.denominator,
+            _ratio(share.deserved),
+            share.allocated,
+            _ratio(share.weighted_share),
+        )
+        counts = share.requested or share.allocated
+        key = (share.queue, share.namespace, share.resource)
+        yield Change(decision.position, key, says if counts else None)
 
 
 def _ratio(ratio: Fraction) -> str:

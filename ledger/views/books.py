@@ -4,10 +4,12 @@ A row each, as the decider's book has it; ``ledger_api.conservation`` holds thes
 the decisions record. Nodes have pages of their own kind (``ledger.views.node_books``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 import asyncpg
+
+from ledger.views.past import DISK_BOOKS, JOB_BOOKS, QUEUE_BOOKS, Change, bring_up_to_date
 
 
 class DiskPage(Protocol):
@@ -74,83 +76,54 @@ class QueuePage(Protocol):
         """What the tasks of its jobs hold there."""
 
 
-async def put_disks(connection: asyncpg.Connection, fleet: int, pages: Sequence[DiskPage]) -> None:
-    """Write these pages in the place of what was said of their disks before."""
-    if not pages:
-        return
-    await connection.execute(
-        "DELETE FROM ledger.disk_books b"
-        " USING unnest($2::text[], $3::text[], $4::text[]) AS t(cluster, node, disk)"
-        " WHERE b.fleet = $1 AND b.cluster = t.cluster AND b.node = t.node AND b.disk = t.disk",
+async def put_disks(
+    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, DiskPage]]
+) -> None:
+    """Write pages in the place of what was said of their disks before, each as of a position."""
+    await bring_up_to_date(
+        connection,
         fleet,
-        [page.cluster for page in pages],
-        [page.node for page in pages],
-        [page.disk for page in pages],
-    )
-    await connection.copy_records_to_table(
-        "disk_books",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "cluster",
-            "node",
-            "disk",
-            "maximum",
-            "available",
-            "reserved",
-            "scheduled",
+        DISK_BOOKS,
+        (
+            Change(
+                at,
+                (page.cluster, page.node, page.disk),
+                None if page.declared is None else (*page.declared, page.scheduled),
+            )
+            for at, page in turned
         ),
-        records=[
-            (fleet, page.cluster, page.node, page.disk, *page.declared, page.scheduled)
-            for page in pages
-            if page.declared is not None
-        ],
     )
 
 
-async def put_jobs(connection: asyncpg.Connection, fleet: int, pages: Sequence[JobPage]) -> None:
-    """Write these pages in the place of what was said of their jobs before."""
-    if not pages:
-        return
-    await connection.execute(
-        "DELETE FROM ledger.job_books b"
-        " USING unnest($2::text[], $3::text[]) AS t(namespace, job)"
-        " WHERE b.fleet = $1 AND b.namespace = t.namespace AND b.job = t.job",
+async def put_jobs(
+    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, JobPage]]
+) -> None:
+    """The same of jobs."""
+    await bring_up_to_date(
+        connection,
         fleet,
-        [page.namespace for page in pages],
-        [page.job for page in pages],
-    )
-    await connection.copy_records_to_table(
-        "job_books",
-        schema_name="ledger",
-        columns=("fleet", "namespace", "job", "queue", "tasks", "cpu", "memory", "storage"),
-        records=[
-            (fleet, page.namespace, page.job, page.queue, *page.used)
-            for page in pages
-            if any(page.used)
-        ],
+        JOB_BOOKS,
+        (
+            Change(
+                at,
+                (page.namespace, page.job),
+                (page.queue, *page.used) if any(page.used) else None,
+            )
+            for at, page in turned
+        ),
     )
 
 
 async def put_queues(
-    connection: asyncpg.Connection, fleet: int, pages: Sequence[QueuePage]
+    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, QueuePage]]
 ) -> None:
-    """Write these pages in the place of what was said of their queues before."""
-    if not pages:
-        return
-    await connection.execute(
-        "DELETE FROM ledger.queue_books b"
-        " USING unnest($2::text[], $3::text[]) AS t(queue, namespace)"
-        " WHERE b.fleet = $1 AND b.queue = t.queue AND b.namespace = t.namespace",
+    """The same of namespaces in queues."""
+    await bring_up_to_date(
+        connection,
         fleet,
-        [page.queue for page in pages],
-        [page.namespace for page in pages],
-    )
-    await connection.copy_records_to_table(
-        "queue_books",
-        schema_name="ledger",
-        columns=("fleet", "queue", "namespace", "tasks", "cpu", "memory", "storage"),
-        records=[
-            (fleet, page.queue, page.namespace, *page.used) for page in pages if any(page.used)
-        ],
+        QUEUE_BOOKS,
+        (
+            Change(at, (page.queue, page.namespace), tuple(page.used) if any(page.used) else None)
+            for at, page in turned
+        ),
     )

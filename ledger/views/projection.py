@@ -1,7 +1,8 @@
 """What people read of decisions, brought up to date in the transaction that records them.
 
 Two projections: the rows of each decision, written once, and what is in force now, a place a row and
-a task a row. Both are derived: they could be emptied and made again from the recorded decisions and the events.
+a task a row, which leaves behind what was in force before (``ledger.views.past``). All are derived: they
+could be emptied and made again from the recorded decisions and the events.
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ from ledger.facts.eviction import Eviction
 from ledger.views.allocations import write_allocations
 from ledger.views.deployments import write_deployments
 from ledger.views.disk_placements import write_disk_placements
+from ledger.views.past import PLACEMENTS, Span, write_now, write_past
 from ledger.views.released import Released
 from ledger.views.running_tasks import keep_running
 
@@ -29,6 +31,13 @@ class Place(NamedTuple):
     held: int
     number: int
     since_position: int
+
+
+class _Standing(NamedTuple):
+    """What a row of placements says, and since which position all of it holds."""
+
+    place: Place
+    begin: int
 
 
 Where = tuple[str, str, str]
@@ -111,18 +120,19 @@ async def _put_in_force(
 ) -> None:
     """Read the subjects touched, apply their changes in order, write them back."""
     # By number; what ended a decision comes after it and before the next one of its subject.
-    changes: list[tuple[int, int, str, str, Decision | Released | None]] = [
-        (number, 2, kind, subject, None)
-        for kind, subject, number, _ in ended
+    changes: list[tuple[int, int, str, str, int, Decision | Released | None]] = [
+        (number, 2, kind, subject, position, None)
+        for kind, subject, number, position in ended
         if kind not in {"refusal", "proposal"}
     ]
-    changes += [(one.number, 1, one.kind, one.subject, one) for one in released]
+    changes += [(one.number, 1, one.kind, one.subject, one.position, one) for one in released]
     changes += [
         (
             decision.number,
             0,
             _PLACED_BY.get(decision.kind, decision.kind),
             decision.subject,
+            decision.position,
             decision,
         )
         for decision in decisions
@@ -132,49 +142,48 @@ async def _put_in_force(
     ]
     if not changes:
         return
-    touched = sorted({(kind, subject) for _, _, kind, subject, _ in changes})
+    touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in changes})
     rows = await connection.fetch(
         "DELETE FROM ledger.placements p"
         " USING unnest($2::text[], $3::text[]) AS t(kind, subject)"
         " WHERE p.fleet = $1 AND p.kind = t.kind AND p.subject = t.subject"
         " RETURNING p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number,"
-        " p.since_position",
+        " p.since_position, p.from_position",
         fleet,
         [kind for kind, _ in touched],
         [subject for _, subject in touched],
     )
-    force: dict[tuple[str, str], dict[Where, Place]] = {key: {} for key in touched}
-    for kind, subject, cluster, node, disk, *place in rows:
-        force[kind, subject][cluster, node, disk] = Place(*place)
-    for _, _, kind, subject, change in sorted(changes, key=lambda change: change[:2]):
-        before = force[kind, subject]
+    force: dict[tuple[str, str], dict[Where, _Standing]] = {key: {} for key in touched}
+    for kind, subject, cluster, node, disk, *place, begin in rows:
+        force[kind, subject][cluster, node, disk] = _Standing(Place(*place), begin)
+    past: list[Span] = []
+    for _, _, kind, subject, position, change in sorted(changes, key=lambda change: change[:2]):
+        standing = force[kind, subject]
+        before = {where: one.place for where, one in standing.items()}
+        after: Mapping[Where, Place]
         match change:
             case None:
-                force[kind, subject] = {}
+                after = {}
             case Decision():
-                force[kind, subject] = _places(change, before)
+                after = _places(change, before)
             case _:
-                force[kind, subject] = _left(change, before)
-    await connection.copy_records_to_table(
-        "placements",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "kind",
-            "subject",
-            "cluster",
-            "node",
-            "disk",
-            "count",
-            "number",
-            "since_position",
-        ),
-        records=[
-            (fleet, *key, *where, *force[key][where])
-            for key in touched
-            for where in sorted(force[key])
-        ],
-    )
+                after = _left(change, before)
+        past += [
+            Span((kind, subject, *where, *one.place), one.begin, position)
+            for where, one in standing.items()
+            if one.begin < position and after.get(where) != one.place
+        ]
+        force[kind, subject] = {
+            where: standing[where] if before.get(where) == place else _Standing(place, position)
+            for where, place in after.items()
+        }
+    now = [
+        (fleet, *key, *where, *one.place, one.begin)
+        for key in touched
+        for where, one in sorted(force[key].items())
+    ]
+    await write_now(connection, PLACEMENTS, now)
+    await write_past(connection, fleet, PLACEMENTS, past)
 
 
 def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Place]:

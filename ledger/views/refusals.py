@@ -6,6 +6,7 @@ it any more. What ended a refusal is written down once. A refusal that waits for
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import asyncpg
 
@@ -18,12 +19,28 @@ from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
+from ledger.views.past import OPEN_REFUSALS, Span, write_now, write_past
 from ledger.views.projection import Ended
 
 WAITS_FOR_NOTHING = "nothing"
 
 Question = tuple[str, str]
 """The kind that was wanted, and the subject."""
+
+
+class _Open(NamedTuple):
+    """A refusal that stands."""
+
+    number: int
+    reason: str
+    waits_for: str
+    begin: int
+    """Position of the event that made it due."""
+
+    @property
+    def says(self) -> tuple[int, str, str]:
+        """What its row says of it."""
+        return self.number, self.reason, self.waits_for
 
 
 async def keep_open(
@@ -37,25 +54,33 @@ async def keep_open(
     told = [(question, decision) for decision in decisions if (question := _about(decision))]
     open_ = await _taken_out(connection, fleet, {question for question, _ in told}, sorted(moot))
     over: list[tuple[int, int, int | None, int]] = []
+    past: list[Span] = []
+
+    def end(question: Question, by: Decision | None) -> None:
+        was = open_.pop(question, None)
+        if was is None:
+            return
+        resolved_by = None if by is None or was.number in moot else by.number
+        position = moot[was.number] if by is None or was.number in moot else by.position
+        over.append((fleet, was.number, resolved_by, position))
+        if was.begin < position:
+            past.append(Span((*question, *was.says), was.begin, position))
+
     for question, decision in told:
-        number = open_.pop(question, None)
-        if number in moot:
-            over.append((fleet, number, None, moot[number]))
-        elif number is not None:
-            over.append((fleet, number, decision.number, decision.position))
+        end(question, decision)
         if isinstance(decision.outcome, Refusal):
-            open_[question] = decision.number
-    for question, number in sorted(open_.items()):
-        if number in moot:
-            over.append((fleet, number, None, moot[number]))
-            del open_[question]
-    if open_:
-        await connection.copy_records_to_table(
-            "open_refusals",
-            schema_name="ledger",
-            columns=("fleet", "wanted", "subject", "number"),
-            records=[(fleet, *question, open_[question]) for question in sorted(open_)],
-        )
+            open_[question] = _Open(
+                decision.number,
+                decision.outcome.reason,
+                decision.outcome.waits_for,
+                decision.position,
+            )
+    for question in [one for one, was in sorted(open_.items()) if was.number in moot]:
+        end(question, None)
+    await write_now(
+        connection, OPEN_REFUSALS, [(fleet, *one, *open_[one]) for one in sorted(open_)]
+    )
+    await write_past(connection, fleet, OPEN_REFUSALS, past)
     if over:
         await connection.copy_records_to_table(
             "ended_refusals",
@@ -82,7 +107,7 @@ def _about(decision: Decision) -> Question | None:
 
 async def _taken_out(
     connection: asyncpg.Connection, fleet: int, touched: set[Question], moot: Sequence[int]
-) -> dict[Question, int]:
+) -> dict[Question, _Open]:
     """The open refusals of these questions, and those that an event ended: they are written anew."""
     if not (touched or moot):
         return {}
@@ -91,10 +116,10 @@ async def _taken_out(
         "DELETE FROM ledger.open_refusals o"
         " WHERE o.fleet = $1 AND (o.number = ANY($4::bigint[]) OR (o.wanted, o.subject) IN"
         "  (SELECT * FROM unnest($2::text[], $3::text[])))"
-        " RETURNING o.wanted, o.subject, o.number",
+        " RETURNING o.wanted, o.subject, o.number, o.reason, o.waits_for, o.from_position",
         fleet,
         [wanted for wanted, _ in in_order],
         [subject for _, subject in in_order],
         moot,
     )
-    return {(wanted, subject): number for wanted, subject, number in rows}
+    return {(wanted, subject): _Open(*row) for wanted, subject, *row in rows}

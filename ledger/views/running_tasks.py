@@ -4,31 +4,15 @@ A round puts a task there and another one takes it off; what ends by itself, wit
 node is taken off by the event. Whose decision a task runs by tells what it holds.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import asyncpg
 
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
+from ledger.views.past import RUNNING_TASKS, Change, bring_up_to_date
 from ledger.views.released import Released
-
-
-class Task(NamedTuple):
-    """A task of a job."""
-
-    namespace: str
-    job: str
-    task: int
-
-
-class Running(NamedTuple):
-    """Where it runs, and by which decision."""
-
-    cluster: str
-    node: str
-    number: int
 
 
 async def keep_running(
@@ -45,45 +29,29 @@ async def keep_running(
     changes += [
         (one.number, 0, one) for one in decisions if isinstance(one.outcome, Allocation | Eviction)
     ]
-    touched: dict[Task, Running | None] = {}
-    for number, _, change in sorted(changes, key=lambda change: change[:2]):
-        match change:
-            case Released(subject=subject, tasks=tasks):
-                namespace, _, job = subject.partition("/")
-                touched |= dict.fromkeys(Task(namespace, job, task) for task in tasks)
-            case Decision(outcome=Allocation() as made):
-                touched |= {
-                    Task(made.namespace, made.job, placed.task): Running(
-                        placed.cluster, placed.node, number
-                    )
-                    for placed in made.tasks
-                }
-            case Decision(outcome=Eviction() as made):
-                touched |= dict.fromkeys(
-                    Task(made.namespace, made.job, evicted.task) for evicted in made.tasks
-                )
-            case other:
-                raise AssertionError(f"a {other.kind} is about no task")
-    if touched:
-        await _put(connection, fleet, touched)
+    touched = [
+        one
+        for _, _, change in sorted(changes, key=lambda change: change[:2])
+        for one in _of(change)
+    ]
+    await bring_up_to_date(connection, fleet, RUNNING_TASKS, touched)
 
 
-async def _put(
-    connection: asyncpg.Connection, fleet: int, touched: dict[Task, Running | None]
-) -> None:
-    tasks = sorted(touched)
-    await connection.execute(
-        "DELETE FROM ledger.running_tasks r"
-        " USING unnest($2::text[], $3::text[], $4::bigint[]) AS t(namespace, job, task)"
-        " WHERE r.fleet = $1 AND r.namespace = t.namespace AND r.job = t.job AND r.task = t.task",
-        fleet,
-        *(list(column) for column in zip(*tasks, strict=True)),
-    )
-    await connection.copy_records_to_table(
-        "running_tasks",
-        schema_name="ledger",
-        columns=("fleet", "namespace", "job", "task", "cluster", "node", "number"),
-        records=[
-            (fleet, *task, *running) for task in tasks if (running := touched[task]) is not None
-        ],
-    )
+def _of(change: Decision | Released) -> Iterator[Change]:
+    """What becomes of each task."""
+    at = change.position
+    match change:
+        case Released(subject=subject, tasks=tasks):
+            namespace, _, job = subject.partition("/")
+            for task in tasks:
+                yield Change(at, (namespace, job, task), None)
+        case Decision(outcome=Allocation() as made, number=number):
+            held = (made.request.cpu, made.request.memory, made.request.storage)
+            for placed in made.tasks:
+                key = (made.namespace, made.job, placed.task)
+                yield Change(at, key, (placed.cluster, placed.node, number, *held))
+        case Decision(outcome=Eviction() as made):
+            for evicted in made.tasks:
+                yield Change(at, (made.namespace, made.job, evicted.task), None)
+        case other:
+            raise AssertionError(f"a {other.kind} is about no task")

@@ -1,0 +1,172 @@
+"""What was in force at a position is what was seen there, however the events were batched."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from ledger.engine import decider
+from ledger.engine.decider import Pace
+from ledger.log import lines
+from ledger.log.database import connect
+from tests.engine.test_deployments_in_sql import rows
+from tests.engine.test_proposals_in_sql import (
+    approval_line,
+    disk_line,
+    request_line,
+    volume_line,
+)
+from tests.engine.test_the_book_in_sql import Story
+from tests.engine.test_the_book_in_sql import story as books
+from tests.postgres import Postgres
+
+STATES: Final = (
+    *("placements", "running_tasks", "fair_shares", "open_refusals", "refusals", "proposals"),
+    *("disk_books", "job_books", "queue_books"),
+)
+
+ONE_BY_ONE: Final = Pace(events=1)
+ALL_AT_ONCE: Final = Pace(events=10_000, soon_seconds=math.inf, behind_seconds=math.inf)
+
+
+def jobs() -> Story:
+    """Jobs that come, end, are lost with their node, change their queue and make room for others."""
+    told = Story()
+    told.cluster("m1")
+    told.node("n1", cpu="1", memory=100)
+    told.node("n2", cpu="1", memory=100)
+    for queue in ("q", "p"):
+        told.add("quota", "queue.upserted", queue, {"name": queue})
+    for name, replicas, cpu in (("a", 3, "500m"), ("b", 2, "400m"), ("c", 4, "200m")):
+        told.workload(
+            *(name, replicas),
+            **{"kind": "Job", "queue": "q", "cluster": None, "deploy": None},
+            request={"cpu": cpu, "memory": 1},
+        )
+    done = {"namespace": "shop", "name": "a"}
+    told.add("workload", "job.finished", "shop/a", {**done, "task": 1})
+    told.node_gone("n1")
+    told.node("n1", cpu="3", memory=100)
+    told.workload(
+        *("b", 1),
+        **{"kind": "Job", "queue": "p", "cluster": None, "deploy": None},
+        request={"cpu": "400m", "memory": 1},
+    )
+    told.add("workload", "job.finished", "shop/a", done)
+    told.add("workload", "workload.removed", "shop/c", {"namespace": "shop", "name": "c"})
+    return told
+
+
+def divisions() -> Story:
+    """A workload that is refused, divided, edited twice, and goes."""
+    told = Story()
+    for weights in ({"m1": 1}, {"m1": 1, "m2": 2}, {"m2": 1}, {"m1": 1, "m2": 2}):
+        told.workload("cart", 9, cluster=None, division={"weights": weights}, deploy=None)
+        told.cluster("m1")
+        told.cluster("m2")
+    told.add("cluster", "cluster.removed", "m2", {"name": "m2"})
+    told.add("workload", "workload.removed", "shop/cart", {"namespace": "shop", "name": "cart"})
+    told.workload("cart", 2, cluster=None, division={"weights": {"m1": 1}}, deploy=None)
+    return told
+
+
+def proposals() -> Story:
+    """Proposals that are carried out, replaced, withdrawn, refused or stay open."""
+    told = Story()
+    told.lines = [
+        disk_line(1, "n1"),
+        *(volume_line(number, name) for number, name in enumerate(("pa", "pb", "pc"), 2)),
+        disk_line(5, "n2"),
+        request_line(6),
+        request_line(7),
+        disk_line(8, "n2", schedulable=False),
+        approval_line(9, 4),
+        disk_line(10, "n2"),
+        request_line(11),
+        approval_line(12, 5),
+        request_line(13, subject="pa"),
+    ]
+    return told
+
+
+STORIES: Final = {"books": books, "jobs": jobs, "divisions": divisions, "proposals": proposals}
+
+
+@asynccontextmanager
+async def decided(
+    postgres: Postgres, story: Story, pace: Pace, *, watched: bool
+) -> AsyncIterator[asyncpg.Connection]:
+    """A database in which a story was decided; ``watched`` keeps what each transaction left to see."""
+    async with postgres.database() as url:
+        connection = await connect(url, None)
+        try:
+            if watched:
+                await watch(connection)
+            await lines.ingest(connection, story.lines)
+            await decider.decide(
+                url, holder="tests", until_idle=True, stop=asyncio.Event(), pace=pace
+            )
+            yield connection
+        finally:
+            await connection.close()
+
+
+async def watch(connection: asyncpg.Connection) -> None:
+    for state in STATES:
+        await connection.execute(
+            f"CREATE TABLE public.seen_{state} AS SELECT 0::bigint AS seen_at, v.*"
+            f" FROM ledger_api.{state} v WITH NO DATA"
+        )
+    looking = " ".join(
+        f"INSERT INTO public.seen_{state} SELECT NEW.through, v.* FROM ledger_api.{state} v;"
+        for state in STATES
+    )
+    await connection.execute(
+        "CREATE FUNCTION public.look() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER"
+        f" AS $$BEGIN {looking} RETURN NULL; END$$"
+    )
+    await connection.execute(
+        "CREATE TRIGGER look AFTER INSERT ON ledger.decided FOR EACH ROW"
+        " EXECUTE FUNCTION public.look()"
+    )
+
+
+async def as_of(
+    connection: asyncpg.Connection, state: str, through: int
+) -> dict[int, list[tuple[Any, ...]]]:
+    return {
+        position: sorted(
+            await rows(
+                connection, f"SELECT * FROM ledger_api.{state}_as_of('test', {position})"
+            ),
+            key=repr,
+        )
+        for position in range(through + 1)
+    }
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_as_of_a_position_is_what_was_seen_there(postgres: Postgres, name: str) -> None:
+    story = STORIES[name]()
+    async with (
+        decided(postgres, story, ONE_BY_ONE, watched=True) as slow,
+        decided(postgres, story, ALL_AT_ONCE, watched=False) as fast,
+    ):
+        through = await slow.fetchval("SELECT max(through) FROM ledger.decided WHERE fleet = 1")
+        assert through >= len(story.lines) - 1
+        assert await fast.fetchval("SELECT max(through) FROM ledger.decided") == through
+        assert await slow.fetchval("SELECT count(*) FROM ledger.decided") == through + 1
+        assert await fast.fetchval("SELECT count(*) FROM ledger.decided") < through
+
+        for state in STATES:
+            seen: dict[int, list[tuple[Any, ...]]] = {at: [] for at in range(through + 1)}
+            for at, *row in await rows(slow, f"SELECT * FROM public.seen_{state}"):
+                seen[at].append(tuple(row))
+            wanted = {at: sorted(those, key=repr) for at, those in seen.items()}
+
+            assert await as_of(slow, state, through) == wanted, state
+            assert await as_of(fast, state, through) == wanted, state
