@@ -13,6 +13,7 @@ from ledger.cli import (
     kafka,
     operating,
     quarantine,
+    readers,
     sealing,
     simulating,
     sql,
@@ -83,4 +84,5 @@ app.add_typer(sealing.key_app, name="key", rich_help_panel=RUN)
 app.add_typer(quarantine.app, name="quarantine", rich_help_panel=RUN)
 app.add_typer(kafka.partitions_app, name="partitions", rich_help_panel=RUN)
 app.add_typer(intake.fleets_app, name="fleets", rich_help_panel=RUN)
+app.add_typer(readers.app, name="readers", rich_help_panel=RUN)
 app.add_typer(bench.app, name="bench", rich_help_panel=RUN)

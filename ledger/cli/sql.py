@@ -1,58 +1,116 @@
-"""``ledger sql``: a query as a reader, with a table, JSON or CSV for an answer."""
+"""``ledger sql``: a query as a reader, or a prompt for many, with an answer in the form that is wanted."""
 
+import asyncio
 import csv
 import json
 import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli import arrow_files
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run
-from ledger.log.database import connect, refusals_named
-from ledger.views.query import Answer, ask
+from ledger.errors import LedgerError
+from ledger.log.database import Connection, connect, connected, refusals_named
+from ledger.views.query import Answer, ask, begin, columns_of
 
 NUMERIC: Final = (int, float)
 
+HELP: Final = """\
+A statement ends with ; and may have several lines.
+\\d        which views there are        \\d VIEW   its columns
+\\?        this                         \\q        leave (or Ctrl-D)"""
+
+
+class Form(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
 
 def sql(
-    query: Annotated[str, typer.Argument(help="One SQL query over the views of ledger_api.")],
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="One SQL query over the views of ledger_api; without it a prompt opens.",
+            show_default=False,
+        ),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(help="Write a Parquet file.", show_default=False, dir_okay=False),
+    ] = None,
+    arrow: Annotated[
+        Path | None,
+        typer.Option(help="Write an Arrow file.", show_default=False, dir_okay=False),
+    ] = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask the ledger with SQL, read only.
 
-    Try `ledger sql "SELECT * FROM placements"`: the schema ledger_api is searched first. All views
-    and their columns are in docs/sql.md.
+    Try `ledger sql "SELECT * FROM placements"`, or `ledger sql` for a prompt: the schema ledger_api is
+    searched first. All views, their columns and the functions that tell how it was at an earlier
+    position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there.
     """
+    form = Form.JSON if as_json else Form.CSV if as_csv else Form.TABLE
+    wanted = [one for one in (as_json, as_csv, parquet, arrow) if one]
+    if len(wanted) > 1:
+        raise typer.BadParameter("one of --json, --csv, --parquet and --arrow at a time")
+    if query is None and (parquet or arrow):
+        raise typer.BadParameter("a file is written of one query: say which", param_hint="QUERY")
+    if query is None:
+        _converse(database_url, data, form)
+        return
+    asked = query
+    file = parquet or arrow
 
     async def main() -> Answer:
-        connection = await connect(await locate(database_url, data), "ledger_reader")
-        try:
+        if file is not None:
+            arrow_files.require()
+        async with connected(await locate(database_url, data), "ledger_reader") as connection:
             with refusals_named():
-                return await ask(connection, query)
-        finally:
-            await connection.close()
+                await begin(connection)
+                return await ask(connection, asked)
 
     answer = run(main)
-    if as_json:
-        for row in answer.rows:
-            typer.echo(json.dumps(dict(zip(answer.names, map(_plain, row), strict=True))))
-    elif as_csv:
-        writer = csv.writer(sys.stdout)
-        writer.writerow(answer.names)
-        writer.writerows([_text(value) for value in row] for row in answer.rows)
-    else:
-        _print_table(answer)
+    if file is None:
+        show(answer, form)
+        return
+    write = arrow_files.write_parquet if parquet is not None else arrow_files.write_arrow
+    write(answer, file)
+    aside.print(f"{_counted(answer)} written to {file}", soft_wrap=True)
+
+
+def show(answer: Answer, form: Form) -> None:
+    """Print an answer."""
+    match form:
+        case Form.JSON:
+            for row in answer.rows:
+                typer.echo(json.dumps(dict(zip(answer.names, map(_plain, row), strict=True))))
+        case Form.CSV:
+            writer = csv.writer(sys.stdout)
+            writer.writerow(answer.names)
+            writer.writerows([_text(value) for value in row] for row in answer.rows)
+        case Form.TABLE:
+            _print_table(answer)
 
 
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, *NUMERIC)):
         return value
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     return _text(value)
 
 
@@ -62,16 +120,96 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def _counted(answer: Answer) -> str:
+    count = len(answer.rows)
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
 def _print_table(answer: Answer) -> None:
-    names, rows = answer.names, answer.rows
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for place, name in enumerate(names):
-        numeric = bool(rows) and isinstance(rows[0][place], NUMERIC)
+    for name, type_ in zip(answer.names, answer.types, strict=True):
+        numeric = type_ in {"int2", "int4", "int8", "float4", "float8", "numeric"}
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+    for row in answer.rows:
         table.add_row(*(_text(value) for value in row))
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = 10_000
     console.print(table)
-    console.print(f"[dim]({len(rows)} row{'' if len(rows) == 1 else 's'})[/dim]")
+    console.print(f"({_counted(answer)})", style="dim")
+
+
+def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
+    """Ask one query after the other, from a prompt or from standard input.
+
+    A mistake is told and the next query asked; from standard input it ends the command.
+    """
+    import contextlib
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - input() edits lines and remembers them where it is there
+
+    interactive = sys.stdin.isatty()
+    url = run(lambda: locate(database_url, data))
+    with asyncio.Runner() as runner:
+        connection: Connection | None = None
+        for asked in _statements(interactive=interactive):
+            try:
+                if connection is None or connection.is_closed():
+                    connection = runner.run(_reading(url))
+                answer = runner.run(_answer(connection, asked))
+            except LedgerError as error:
+                aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+                if not interactive:
+                    raise typer.Exit(1) from error
+            except KeyboardInterrupt:
+                aside.print("given up")
+            else:
+                show(answer, form)
+        if connection is not None:
+            runner.run(connection.close())
+
+
+async def _reading(url: str) -> Connection:
+    connection = await connect(url, "ledger_reader")
+    await begin(connection)
+    return connection
+
+
+async def _answer(connection: Connection, asked: str) -> Answer:
+    with refusals_named():
+        if asked.startswith("\\d"):
+            return await columns_of(connection, asked.removeprefix("\\d").strip() or None)
+        return await ask(connection, asked)
+
+
+def _statements(*, interactive: bool) -> Iterator[str]:
+    """What is asked, one after the other: a line with a backslash, or everything up to a semicolon."""
+    if interactive:
+        aside.print("[dim]\\? for help, \\q to leave[/dim]")
+    said = ""
+    while True:
+        try:
+            line = input(("ledger> " if not said else "   ...> ") if interactive else "")
+        except EOFError:
+            if said.strip():
+                yield said.strip()
+            return
+        except KeyboardInterrupt:
+            aside.print()
+            said = ""
+            continue
+        command = line.strip()
+        if not said and command in {"\\q", "exit", "quit"}:
+            return
+        if not said and command == "\\?":
+            aside.print(HELP, markup=False)
+        elif not said and command.startswith("\\d"):
+            yield command
+        else:
+            said += line + "\n"
+            if command.endswith(";"):
+                yield said.strip().removesuffix(";")
+                said = ""
+            elif not said.strip():
+                said = ""

@@ -51,6 +51,13 @@ SESSION: Final = {
     "tcp_user_timeout": "25s",
 }
 
+READER: Final = {
+    "default_transaction_read_only": "on",
+    # An answer that needs longer wants a better question or an export.
+    "statement_timeout": "60s",
+}
+"""What a reader's session has beyond that."""
+
 WRITERS: Final[frozenset[Role]] = frozenset({"ledger_writer", "ledger_decider", "ledger_publisher"})
 
 _RAISE_COMMITS: Final = """
@@ -136,6 +143,8 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
     settings = SESSION | {"application_name": "ledger" if role is None else role.replace("_", " ")}
     if role is not None:
         settings["role"] = role
+    if role == "ledger_reader":
+        settings |= READER
     with refusals_named():
         connection = await asyncpg.connect(
             parsed.dsn,

@@ -44,7 +44,10 @@ def jobs() -> Story:
     for name, replicas, cpu in (("a", 3, "500m"), ("b", 2, "400m"), ("c", 4, "200m")):
         told.workload(
             *(name, replicas),
-            **{"kind": "Job", "queue": "q", "cluster": None, "deploy": None},
+            kind="Job",
+            queue="q",
+            cluster=None,
+            deploy=None,
             request={"cpu": cpu, "memory": 1},
         )
     done = {"namespace": "shop", "name": "a"}
@@ -53,7 +56,10 @@ def jobs() -> Story:
     told.node("n1", cpu="3", memory=100)
     told.workload(
         *("b", 1),
-        **{"kind": "Job", "queue": "p", "cluster": None, "deploy": None},
+        kind="Job",
+        queue="p",
+        cluster=None,
+        deploy=None,
         request={"cpu": "400m", "memory": 1},
     )
     told.add("workload", "job.finished", "shop/a", done)
@@ -140,9 +146,7 @@ async def as_of(
 ) -> dict[int, list[tuple[Any, ...]]]:
     return {
         position: sorted(
-            await rows(
-                connection, f"SELECT * FROM ledger_api.{state}_as_of('test', {position})"
-            ),
+            await rows(connection, f"SELECT * FROM ledger_api.{state}_as_of('test', {position})"),
             key=repr,
         )
         for position in range(through + 1)

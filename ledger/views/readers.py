@@ -1,0 +1,84 @@
+"""Who may read which fleets: what an operator grants to roles and takes back.
+
+A grant is a row. Views look at it for the role that asks and for those whose rights it has, so a grant to
+a role is one to all its members. What a login gets with its first grant are the limits of a reader too:
+read-only transactions, and ends for statements and sessions that take too long. They are settings of the
+login, kept by Postgres; a login could change them, what it may see it could not.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from ledger.errors import InvalidRequest
+
+EVERY_FLEET: Final = "*"
+
+LIMITS: Final = {
+    "default_transaction_read_only": "on",
+    "statement_timeout": "60s",
+    "idle_in_transaction_session_timeout": "15s",
+    "idle_session_timeout": "30min",
+    "search_path": "ledger_api",
+}
+
+
+class Grant(NamedTuple):
+    """A role, and a fleet that it sees; or all of them."""
+
+    reader: str
+    fleet: str
+    granted_by: str
+    granted_at: datetime
+
+
+async def granted(connection: asyncpg.Connection) -> list[Grant]:
+    """Every grant, by role and fleet, but for those of the ledger's own duties."""
+    rows = await connection.fetch(
+        "SELECT reader, fleet, granted_by, granted_at FROM ledger.fleet_readers"
+        " WHERE reader = 'ledger_reader' OR reader NOT LIKE 'ledger\\_%' ORDER BY reader, fleet"
+    )
+    return [Grant(*row) for row in rows]
+
+
+async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> None:
+    """Let a role see a fleet, and make it a reader; over a connection of an operator's own login.
+
+    InvalidRequest where there is no such role or no such fleet.
+    """
+    async with connection.transaction():
+        role = await connection.fetchrow(
+            "SELECT quote_ident(rolname) AS name, rolsuper, pg_has_role(oid, 'ledger_reader', 'USAGE')"
+            " AS reads FROM pg_roles WHERE rolname = $1",
+            reader,
+        )
+        if role is None:
+            raise InvalidRequest("unknown_role", f"{reader}: CREATE ROLE it first, with LOGIN")
+        known = await connection.fetchval("SELECT true FROM ledger.fleets WHERE name = $1", fleet)
+        if fleet != EVERY_FLEET and not known:
+            raise InvalidRequest("unknown_fleet", f"{fleet}: there is no fleet of this name")
+        if not role["reads"]:
+            await connection.execute(f"GRANT ledger_reader TO {role['name']}")
+        if not role["rolsuper"] and not reader.startswith("ledger_"):
+            for setting, value in LIMITS.items():
+                await connection.execute(f"ALTER ROLE {role['name']} SET {setting} = '{value}'")
+        await connection.execute("SET LOCAL ROLE ledger_owner")
+        await connection.execute(
+            "INSERT INTO ledger.fleet_readers (reader, fleet) VALUES ($1, $2)"
+            " ON CONFLICT DO NOTHING",
+            reader,
+            fleet,
+        )
+
+
+async def revoke(connection: asyncpg.Connection, reader: str, fleet: str) -> bool:
+    """Take a grant back; False where there was none. The role stays a reader, of what is left."""
+    async with connection.transaction():
+        await connection.execute("SET LOCAL ROLE ledger_owner")
+        gone = await connection.fetchval(
+            "DELETE FROM ledger.fleet_readers WHERE reader = $1 AND fleet = $2 RETURNING true",
+            reader,
+            fleet,
+        )
+    return bool(gone)
