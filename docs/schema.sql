@@ -157,19 +157,77 @@ $_$;
 
 ALTER FUNCTION ledger.has_partition(p_ordinal bigint) OWNER TO ledger_owner;
 
-CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+CREATE FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE
     AS $$
-DECLARE first bigint;
 BEGIN
-  SELECT v.kept_from INTO first FROM ledger_api.fleets v WHERE v.fleet = is_kept.fleet;
-  IF "position" < first THEN
-    RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
-      USING ERRCODE = 'LG014';
-  END IF;
-  RETURN true;
+  RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
+    USING ERRCODE = 'LG014';
 END
 $$;
+
+ALTER FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleet_readers (
+    reader text NOT NULL,
+    fleet text NOT NULL,
+    granted_by text DEFAULT SESSION_USER NOT NULL,
+    granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.fleet_readers OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleets (
+    number integer NOT NULL,
+    name text NOT NULL,
+    clock text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
+);
+
+ALTER TABLE ledger.fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.granted_fleets AS
+ SELECT g.fleet
+   FROM (ledger.fleet_readers g
+     JOIN pg_roles r ON ((r.rolname = g.reader)))
+  WHERE (pg_has_role(r.oid, 'USAGE'::text) OR ((CURRENT_USER = 'ledger_reader'::name) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER'::text)));
+
+ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
+
+CREATE TABLE ledger.histories (
+    fleet integer NOT NULL,
+    first bigint NOT NULL
+);
+
+ALTER TABLE ledger.histories OWNER TO ledger_owner;
+
+CREATE VIEW ledger.seen_fleets AS
+ SELECT number,
+    name,
+    clock,
+    created_at
+   FROM ledger.fleets f
+  WHERE (ARRAY[name, '*'::text] && ARRAY( SELECT granted_fleets.fleet
+           FROM ledger.granted_fleets));
+
+ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.histories_over_time WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    h.first
+   FROM (ledger.histories h
+     JOIN ledger.seen_fleets f ON ((f.number = h.fleet)));
+
+ALTER VIEW ledger.histories_over_time OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT (NOT (EXISTS ( SELECT
+            FROM ledger.histories_over_time h
+           WHERE ((h.fleet = is_kept.fleet) AND (h.first > is_kept."position") AND ledger.refuse_position(h.fleet, is_kept."position", h.first)))));
+END;
 
 ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
 
@@ -329,44 +387,6 @@ PARTITION BY RANGE ("position");
 
 ALTER TABLE ledger.events OWNER TO ledger_owner;
 
-CREATE TABLE ledger.fleet_readers (
-    reader text NOT NULL,
-    fleet text NOT NULL,
-    granted_by text DEFAULT SESSION_USER NOT NULL,
-    granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-ALTER TABLE ledger.fleet_readers OWNER TO ledger_owner;
-
-CREATE TABLE ledger.fleets (
-    number integer NOT NULL,
-    name text NOT NULL,
-    clock text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
-);
-
-ALTER TABLE ledger.fleets OWNER TO ledger_owner;
-
-CREATE VIEW ledger.granted_fleets AS
- SELECT g.fleet
-   FROM (ledger.fleet_readers g
-     JOIN pg_roles r ON ((r.rolname = g.reader)))
-  WHERE (pg_has_role(r.oid, 'USAGE'::text) OR ((CURRENT_USER = 'ledger_reader'::name) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER'::text)));
-
-ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
-
-CREATE VIEW ledger.seen_fleets AS
- SELECT number,
-    name,
-    clock,
-    created_at
-   FROM ledger.fleets f
-  WHERE (ARRAY[name, '*'::text] && ARRAY( SELECT granted_fleets.fleet
-           FROM ledger.granted_fleets));
-
-ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
-
 CREATE VIEW ledger_api.decisions WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     d.number,
@@ -436,7 +456,7 @@ COMMENT ON COLUMN ledger_api.decisions.event_type IS 'Type of that event.';
 COMMENT ON COLUMN ledger_api.decisions.event_subject IS 'Key of the object that the event speaks of.';
 
 CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) RETURNS SETOF ledger_api.decisions
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT d.fleet,
      d.number,
@@ -465,7 +485,7 @@ ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigi
 COMMENT ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) IS 'The decisions that the events from one position to another made due, both included.';
 
 CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
-    LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+    LANGUAGE plpgsql STABLE STRICT
     AS $$
 DECLARE
   lowest  bigint := -1;
@@ -494,7 +514,7 @@ ALTER FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zon
 COMMENT ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) IS 'Position of the last event by a time; null before the first.';
 
 CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) RETURNS SETOF ledger_api.decisions
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT d.fleet,
      d.number,
@@ -552,19 +572,19 @@ CREATE TABLE ledger.past_disk_books (
 ALTER TABLE ledger.past_disk_books OWNER TO ledger_owner;
 
 CREATE VIEW ledger.disk_books_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    b.cluster,
-    b.node,
-    b.disk,
-    b.maximum,
-    b.available,
-    b.reserved,
-    b.scheduled,
-    (((b.maximum - b.reserved))::numeric - b.scheduled) AS free,
-    b.from_position,
-    b.until_position,
-    b.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    cluster,
+    node,
+    disk,
+    maximum,
+    available,
+    reserved,
+    scheduled,
+    (((maximum - reserved))::numeric - scheduled) AS free,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.cluster,
             o.node,
             o.disk,
@@ -589,7 +609,8 @@ CREATE VIEW ledger.disk_books_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.disk_books o) b
-     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.disk_books_over_time OWNER TO ledger_owner;
 
@@ -629,43 +650,68 @@ COMMENT ON COLUMN ledger_api.disk_books.scheduled IS 'The sizes of the replicas 
 COMMENT ON COLUMN ledger_api.disk_books.free IS 'maximum less reserved and scheduled; below zero where more is promised than there is, as the policy may allow.';
 
 CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.disk_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.maximum,
-     t.available,
-     t.reserved,
-     t.scheduled,
-     t.free
-    FROM ledger.disk_books_over_time t
-   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(disk_books_as_of."position"))) AND (t.until_position > disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.maximum,
-     t.available,
-     t.reserved,
-     t.scheduled,
-     t.free
-    FROM ledger.disk_books_over_time t
-   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(disk_books_as_of."position"))) AND (t.from_position <= disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.maximum,
-     t.available,
-     t.reserved,
-     t.scheduled,
-     t.free
-    FROM ledger.disk_books_over_time t
-   WHERE ((t.fleet = disk_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position") AND ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position"));
+ SELECT disk_books_as_of.fleet AS fleet,
+     r.cluster,
+     r.node,
+     r.disk,
+     r.maximum,
+     r.available,
+     r.reserved,
+     r.scheduled,
+     r.free
+    FROM ( SELECT t.fleet_number,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.maximum,
+             t.available,
+             t.reserved,
+             t.scheduled,
+             t.free,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.disk_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(disk_books_as_of."position"))) AND (t.until_position > disk_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.maximum,
+             t.available,
+             t.reserved,
+             t.scheduled,
+             t.free,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.disk_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(disk_books_as_of."position"))) AND (t.from_position <= disk_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.maximum,
+             t.available,
+             t.reserved,
+             t.scheduled,
+             t.free,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.disk_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position"))) r
+   WHERE ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -673,7 +719,7 @@ ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER 
 COMMENT ON FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) IS 'The view disk_books as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.disk_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.cluster,
@@ -728,21 +774,21 @@ CREATE TABLE ledger.past_fair_shares (
 ALTER TABLE ledger.past_fair_shares OWNER TO ledger_owner;
 
 CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    s.queue,
-    s.namespace,
-    s.resource,
-    s.number,
-    s.weight,
-    s.requested,
-    s.deserved,
-    s.deserved_exact,
-    s.allocated,
-    s.weighted_share,
-    s.from_position,
-    s.until_position,
-    s.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    queue,
+    namespace,
+    resource,
+    number,
+    weight,
+    requested,
+    deserved,
+    deserved_exact,
+    allocated,
+    weighted_share,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.queue,
             o.namespace,
             o.resource,
@@ -773,7 +819,8 @@ CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.fair_shares o) s
-     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.fair_shares_over_time OWNER TO ledger_owner;
 
@@ -819,49 +866,76 @@ COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in th
 COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, divided by its weight, as num/den.';
 
 CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fair_shares
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.resource,
-     t.number,
-     t.weight,
-     t.requested,
-     t.deserved,
-     t.deserved_exact,
-     t.allocated,
-     t.weighted_share
-    FROM ledger.fair_shares_over_time t
-   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t.until_position > fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.resource,
-     t.number,
-     t.weight,
-     t.requested,
-     t.deserved,
-     t.deserved_exact,
-     t.allocated,
-     t.weighted_share
-    FROM ledger.fair_shares_over_time t
-   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t.from_position <= fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.resource,
-     t.number,
-     t.weight,
-     t.requested,
-     t.deserved,
-     t.deserved_exact,
-     t.allocated,
-     t.weighted_share
-    FROM ledger.fair_shares_over_time t
-   WHERE ((t.fleet = fair_shares_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= fair_shares_as_of."position") AND ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position"));
+ SELECT fair_shares_as_of.fleet AS fleet,
+     r.queue,
+     r.namespace,
+     r.resource,
+     r.number,
+     r.weight,
+     r.requested,
+     r.deserved,
+     r.deserved_exact,
+     r.allocated,
+     r.weighted_share
+    FROM ( SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.resource,
+             t.number,
+             t.weight,
+             t.requested,
+             t.deserved,
+             t.deserved_exact,
+             t.allocated,
+             t.weighted_share,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.fair_shares_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t.until_position > fair_shares_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.resource,
+             t.number,
+             t.weight,
+             t.requested,
+             t.deserved,
+             t.deserved_exact,
+             t.allocated,
+             t.weighted_share,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.fair_shares_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t.from_position <= fair_shares_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.resource,
+             t.number,
+             t.weight,
+             t.requested,
+             t.deserved,
+             t.deserved_exact,
+             t.allocated,
+             t.weighted_share,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.fair_shares_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= fair_shares_as_of."position"))) r
+   WHERE ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -869,7 +943,7 @@ ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER
 COMMENT ON FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) IS 'The view fair_shares as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.fair_shares
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.queue,
@@ -916,17 +990,17 @@ CREATE TABLE ledger.past_open_refusals (
 ALTER TABLE ledger.past_open_refusals OWNER TO ledger_owner;
 
 CREATE VIEW ledger.open_refusals_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    r.number,
-    r.from_position AS "position",
-    r.wanted AS kind_wanted,
-    r.subject,
-    r.reason,
-    r.waits_for,
-    r.from_position,
-    r.until_position,
-    r.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    number,
+    from_position AS "position",
+    wanted AS kind_wanted,
+    subject,
+    reason,
+    waits_for,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.number,
             o.wanted,
             o.subject,
@@ -947,7 +1021,8 @@ CREATE VIEW ledger.open_refusals_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.open_refusals o) r
-     JOIN ledger.seen_fleets f ON ((f.number = r.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.open_refusals_over_time OWNER TO ledger_owner;
 
@@ -981,37 +1056,60 @@ COMMENT ON COLUMN ledger_api.open_refusals.reason IS 'Reason code, such as no_ca
 COMMENT ON COLUMN ledger_api.open_refusals.waits_for IS 'What has to come before it is asked again.';
 
 CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.open_refusals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.number,
-     t."position",
-     t.kind_wanted,
-     t.subject,
-     t.reason,
-     t.waits_for
-    FROM ledger.open_refusals_over_time t
-   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(open_refusals_as_of."position"))) AND (t.until_position > open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.number,
-     t."position",
-     t.kind_wanted,
-     t.subject,
-     t.reason,
-     t.waits_for
-    FROM ledger.open_refusals_over_time t
-   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(open_refusals_as_of."position"))) AND (t.from_position <= open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.number,
-     t."position",
-     t.kind_wanted,
-     t.subject,
-     t.reason,
-     t.waits_for
-    FROM ledger.open_refusals_over_time t
-   WHERE ((t.fleet = open_refusals_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position") AND ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position"));
+ SELECT open_refusals_as_of.fleet AS fleet,
+     r.number,
+     r."position",
+     r.kind_wanted,
+     r.subject,
+     r.reason,
+     r.waits_for
+    FROM ( SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind_wanted,
+             t.subject,
+             t.reason,
+             t.waits_for,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_refusals_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(open_refusals_as_of."position"))) AND (t.until_position > open_refusals_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind_wanted,
+             t.subject,
+             t.reason,
+             t.waits_for,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_refusals_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(open_refusals_as_of."position"))) AND (t.from_position <= open_refusals_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind_wanted,
+             t.subject,
+             t.reason,
+             t.waits_for,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_refusals_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position"))) r
+   WHERE ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1060,13 +1158,6 @@ CREATE VIEW ledger.heads_over_time WITH (security_barrier='true') AS
      JOIN ledger.seen_fleets f ON ((f.number = h.fleet)));
 
 ALTER VIEW ledger.heads_over_time OWNER TO ledger_owner;
-
-CREATE TABLE ledger.histories (
-    fleet integer NOT NULL,
-    first bigint NOT NULL
-);
-
-ALTER TABLE ledger.histories OWNER TO ledger_owner;
 
 CREATE TABLE ledger.incarnations (
     fleet integer NOT NULL,
@@ -1237,7 +1328,7 @@ COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are ref
 COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the functions AS OF a position answer: 0, unless it was decided for before such were.';
 
 CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fleets
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT v.fleet,
      v.clock,
@@ -1278,7 +1369,7 @@ ALTER FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) OWNER TO l
 COMMENT ON FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) IS 'The view fleets as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.fleets
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.clock,
@@ -1333,18 +1424,18 @@ CREATE TABLE ledger.past_job_books (
 ALTER TABLE ledger.past_job_books OWNER TO ledger_owner;
 
 CREATE VIEW ledger.job_books_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    b.namespace,
-    b.job,
-    b.queue,
-    b.tasks,
-    b.cpu,
-    b.memory,
-    b.storage,
-    b.from_position,
-    b.until_position,
-    b.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    namespace,
+    job,
+    queue,
+    tasks,
+    cpu,
+    memory,
+    storage,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.namespace,
             o.job,
             o.queue,
@@ -1369,7 +1460,8 @@ CREATE VIEW ledger.job_books_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.job_books o) b
-     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.job_books_over_time OWNER TO ledger_owner;
 
@@ -1406,40 +1498,64 @@ COMMENT ON COLUMN ledger_api.job_books.memory IS 'Bytes of memory that they hold
 COMMENT ON COLUMN ledger_api.job_books.storage IS 'Bytes of storage that they hold.';
 
 CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.job_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.namespace,
-     t.job,
-     t.queue,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.job_books_over_time t
-   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(job_books_as_of."position"))) AND (t.until_position > job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.namespace,
-     t.job,
-     t.queue,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.job_books_over_time t
-   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(job_books_as_of."position"))) AND (t.from_position <= job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.namespace,
-     t.job,
-     t.queue,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.job_books_over_time t
-   WHERE ((t.fleet = job_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position") AND ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position"));
+ SELECT job_books_as_of.fleet AS fleet,
+     r.namespace,
+     r.job,
+     r.queue,
+     r.tasks,
+     r.cpu,
+     r.memory,
+     r.storage
+    FROM ( SELECT t.fleet_number,
+             t.namespace,
+             t.job,
+             t.queue,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.job_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(job_books_as_of."position"))) AND (t.until_position > job_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.namespace,
+             t.job,
+             t.queue,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.job_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(job_books_as_of."position"))) AND (t.from_position <= job_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.namespace,
+             t.job,
+             t.queue,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.job_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position"))) r
+   WHERE ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1447,7 +1563,7 @@ ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER T
 COMMENT ON FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) IS 'The view job_books as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.job_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.namespace,
@@ -1465,7 +1581,7 @@ ALTER FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zo
 COMMENT ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
 
 CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.open_refusals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.number,
@@ -1515,19 +1631,19 @@ CREATE TABLE ledger.placements (
 ALTER TABLE ledger.placements OWNER TO ledger_owner;
 
 CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    p.kind,
-    p.subject,
-    p.cluster,
-    NULLIF(p.node, ''::text) AS node,
-    NULLIF(p.disk, ''::text) AS disk,
-    p.count,
-    p.number,
-    p.since_position,
-    p.from_position,
-    p.until_position,
-    p.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    kind,
+    subject,
+    cluster,
+    NULLIF(node, ''::text) AS node,
+    NULLIF(disk, ''::text) AS disk,
+    count,
+    number,
+    since_position,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.kind,
             o.subject,
             o.cluster,
@@ -1554,7 +1670,8 @@ CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.placements o) p
-     JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.placements_over_time OWNER TO ledger_owner;
 
@@ -1594,43 +1711,68 @@ COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so las
 COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
 
 CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.placements
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.kind,
-     t.subject,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.count,
-     t.number,
-     t.since_position
-    FROM ledger.placements_over_time t
-   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.kind,
-     t.subject,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.count,
-     t.number,
-     t.since_position
-    FROM ledger.placements_over_time t
-   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.kind,
-     t.subject,
-     t.cluster,
-     t.node,
-     t.disk,
-     t.count,
-     t.number,
-     t.since_position
-    FROM ledger.placements_over_time t
-   WHERE ((t.fleet = placements_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position") AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"));
+ SELECT placements_as_of.fleet AS fleet,
+     r.kind,
+     r.subject,
+     r.cluster,
+     r.node,
+     r.disk,
+     r.count,
+     r.number,
+     r.since_position
+    FROM ( SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.count,
+             t.number,
+             t.since_position,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placements_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.count,
+             t.number,
+             t.since_position,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placements_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.cluster,
+             t.node,
+             t.disk,
+             t.count,
+             t.number,
+             t.since_position,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placements_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) r
+   WHERE ledger.is_kept(placements_as_of.fleet, placements_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1638,7 +1780,7 @@ ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER 
 COMMENT ON FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) IS 'The view placements as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.placements
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.kind,
@@ -1722,7 +1864,7 @@ COMMENT ON COLUMN ledger_api.proposals.resolved_by IS 'The decision that carried
 COMMENT ON COLUMN ledger_api.proposals.ended_position IS 'Position of the event with which it was over; null while it is open.';
 
 CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.proposals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT p.fleet,
      p.number,
@@ -1756,7 +1898,7 @@ ALTER FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) OWNER T
 COMMENT ON FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) IS 'The view proposals as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.proposals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.number,
@@ -1808,17 +1950,17 @@ CREATE TABLE ledger.queue_books (
 ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
 
 CREATE VIEW ledger.queue_books_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    b.queue,
-    b.namespace,
-    b.tasks,
-    b.cpu,
-    b.memory,
-    b.storage,
-    b.from_position,
-    b.until_position,
-    b.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    queue,
+    namespace,
+    tasks,
+    cpu,
+    memory,
+    storage,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.queue,
             o.namespace,
             o.tasks,
@@ -1841,7 +1983,8 @@ CREATE VIEW ledger.queue_books_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.queue_books o) b
-     JOIN ledger.seen_fleets f ON ((f.number = b.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.queue_books_over_time OWNER TO ledger_owner;
 
@@ -1875,37 +2018,60 @@ COMMENT ON COLUMN ledger_api.queue_books.memory IS 'Bytes of memory that they ho
 COMMENT ON COLUMN ledger_api.queue_books.storage IS 'Bytes of storage that they hold.';
 
 CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.queue_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.queue_books_over_time t
-   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(queue_books_as_of."position"))) AND (t.until_position > queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.queue_books_over_time t
-   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(queue_books_as_of."position"))) AND (t.from_position <= queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"))
- UNION ALL
-  SELECT t.fleet,
-     t.queue,
-     t.namespace,
-     t.tasks,
-     t.cpu,
-     t.memory,
-     t.storage
-    FROM ledger.queue_books_over_time t
-   WHERE ((t.fleet = queue_books_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position") AND ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position"));
+ SELECT queue_books_as_of.fleet AS fleet,
+     r.queue,
+     r.namespace,
+     r.tasks,
+     r.cpu,
+     r.memory,
+     r.storage
+    FROM ( SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.queue_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(queue_books_as_of."position"))) AND (t.until_position > queue_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.queue_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(queue_books_as_of."position"))) AND (t.from_position <= queue_books_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.queue,
+             t.namespace,
+             t.tasks,
+             t.cpu,
+             t.memory,
+             t.storage,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.queue_books_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position"))) r
+   WHERE ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1913,7 +2079,7 @@ ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER
 COMMENT ON FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) IS 'The view queue_books as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.queue_books
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.queue,
@@ -1981,7 +2147,7 @@ COMMENT ON COLUMN ledger_api.refusals.resolved_by IS 'The decision that ended it
 COMMENT ON COLUMN ledger_api.refusals.ended_position IS 'Position of the event with which it ended; null while it is open.';
 
 CREATE FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.refusals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT r.fleet,
      r.number,
@@ -2008,7 +2174,7 @@ ALTER FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) OWNER TO
 COMMENT ON FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) IS 'The view refusals as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.refusals
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.number,
@@ -2062,20 +2228,20 @@ CREATE TABLE ledger.running_tasks (
 ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
 CREATE VIEW ledger.running_tasks_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    t.namespace,
-    t.job,
-    t.task,
-    t.cluster,
-    t.node,
-    t.cpu,
-    t.memory,
-    t.storage,
-    t.number,
-    t.from_position,
-    t.until_position,
-    t.fork
-   FROM (( SELECT o.fleet,
+ SELECT fleet AS fleet_number,
+    namespace,
+    job,
+    task,
+    cluster,
+    node,
+    cpu,
+    memory,
+    storage,
+    number,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
             o.namespace,
             o.job,
             o.task,
@@ -2104,7 +2270,8 @@ CREATE VIEW ledger.running_tasks_over_time WITH (security_barrier='true') AS
             NULL::bigint,
             NULL::bigint
            FROM ledger.running_tasks o) t
-     JOIN ledger.seen_fleets f ON ((f.number = t.fleet)));
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
 
 ALTER VIEW ledger.running_tasks_over_time OWNER TO ledger_owner;
 
@@ -2154,9 +2321,9 @@ COMMENT ON COLUMN ledger_api.running_tasks.number IS 'The decision that placed i
 COMMENT ON COLUMN ledger_api.running_tasks."position" IS 'Position of the event at which that round closed.';
 
 CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.running_tasks
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT r.fleet,
+ SELECT running_tasks_as_of.fleet AS fleet,
      b.queue,
      r.namespace,
      r.job,
@@ -2168,7 +2335,7 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
      r.storage,
      r.number,
      r.from_position
-    FROM (( SELECT t.fleet,
+    FROM (( SELECT t.fleet_number,
              t.namespace,
              t.job,
              t.task,
@@ -2182,9 +2349,11 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))) AND (t.until_position > running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))) AND (t.until_position > running_tasks_as_of."position"))
          UNION ALL
-          SELECT t.fleet,
+          SELECT t.fleet_number,
              t.namespace,
              t.job,
              t.task,
@@ -2198,9 +2367,11 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))) AND (t.from_position <= running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))) AND (t.from_position <= running_tasks_as_of."position"))
          UNION ALL
-          SELECT t.fleet,
+          SELECT t.fleet_number,
              t.namespace,
              t.job,
              t.task,
@@ -2214,8 +2385,11 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet = running_tasks_as_of.fleet) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position") AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position"))) r
-      LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))));
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position"))) r
+      LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))))
+   WHERE ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2223,7 +2397,7 @@ ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWN
 COMMENT ON FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) IS 'The view running_tasks as of a position: once the event there was decided.';
 
 CREATE FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.running_tasks
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT t.fleet,
      t.queue,
@@ -2859,73 +3033,81 @@ COMMENT ON COLUMN ledger_api.bindings.cores IS 'Pieces of each core, by the name
 COMMENT ON COLUMN ledger_api.bindings.volumes IS 'Each volume by its text: the device it lies on and the bytes it has there.';
 
 CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    d.number,
-    COALESCE((d.result ->> 'wanted'::text), d.kind) AS stage,
-    (l.named ->> 0) AS candidate,
-    NULL::bigint AS rank,
-    NULL::text AS score,
-    false AS chosen,
-    (l.named ->> 1) AS why_not
-   FROM ((ledger.decisions d
-     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
-     CROSS JOIN LATERAL jsonb_array_elements((d.reasons #> '{losers,named}'::text[])) l(named))
-UNION ALL
- SELECT f.name AS fleet,
-    v.number,
-    'division'::text AS stage,
-    v.cluster AS candidate,
-    NULL::bigint AS rank,
-    NULL::text AS score,
-    true AS chosen,
-    NULL::text AS why_not
-   FROM (ledger.divisions v
-     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
-  WHERE (v.replicas > 0)
-UNION ALL
- SELECT f.name AS fleet,
-    v.number,
-    'deployment'::text AS stage,
-    v.node AS candidate,
-    NULL::bigint AS rank,
-    NULL::text AS score,
-    true AS chosen,
-    NULL::text AS why_not
-   FROM (ledger.deployments v
-     JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
-  WHERE (v.added > 0)
-UNION ALL
- SELECT f.name AS fleet,
-    d.number,
-    (((step.taken ->> 'replica'::text) || ' '::text) || stage.name) AS stage,
-    (weighed.one ->> 'name'::text) AS candidate,
-    weighed.rank,
-    (weighed.one ->> 'score'::text) AS score,
-    (weighed.rank = 1) AS chosen,
-        CASE
-            WHEN (weighed.rank > 1) THEN 'outranked'::text
-            ELSE NULL::text
-        END AS why_not
-   FROM ((((ledger.decisions d
-     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
-     CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
-     CROSS JOIN LATERAL ( VALUES ('node'::text,(step.taken -> 'nodes'::text)), ('disk'::text,(step.taken -> 'disks'::text))) stage(name, ranking))
-     CROSS JOIN LATERAL jsonb_array_elements(stage.ranking) WITH ORDINALITY weighed(one, rank))
-  WHERE (d.kind = 'disk_placement'::text)
-UNION ALL
- SELECT f.name AS fleet,
-    d.number,
-    ((step.taken ->> 'replica'::text) || ' filter'::text) AS stage,
-    (l.named ->> 0) AS candidate,
-    NULL::bigint AS rank,
-    NULL::text AS score,
-    false AS chosen,
-    (l.named ->> 1) AS why_not
-   FROM (((ledger.decisions d
-     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
-     CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
-     CROSS JOIN LATERAL jsonb_array_elements((step.taken #> '{losers,named}'::text[])) l(named))
-  WHERE (d.kind = 'disk_placement'::text);
+ SELECT fleet,
+    number,
+    stage,
+    candidate,
+    rank,
+    score,
+    chosen,
+    why_not
+   FROM ( SELECT f.name AS fleet,
+            d.number,
+            COALESCE((d.result ->> 'wanted'::text), d.kind) AS stage,
+            (l.named ->> 0) AS candidate,
+            NULL::bigint AS rank,
+            NULL::text AS score,
+            false AS chosen,
+            (l.named ->> 1) AS why_not
+           FROM ((ledger.decisions d
+             JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+             CROSS JOIN LATERAL jsonb_array_elements((d.reasons #> '{losers,named}'::text[])) l(named))
+        UNION ALL
+         SELECT f.name AS fleet,
+            v.number,
+            'division'::text AS stage,
+            v.cluster AS candidate,
+            NULL::bigint AS rank,
+            NULL::text AS score,
+            true AS chosen,
+            NULL::text AS why_not
+           FROM (ledger.divisions v
+             JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
+          WHERE (v.replicas > 0)
+        UNION ALL
+         SELECT f.name AS fleet,
+            v.number,
+            'deployment'::text AS stage,
+            v.node AS candidate,
+            NULL::bigint AS rank,
+            NULL::text AS score,
+            true AS chosen,
+            NULL::text AS why_not
+           FROM (ledger.deployments v
+             JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
+          WHERE (v.added > 0)
+        UNION ALL
+         SELECT f.name AS fleet,
+            d.number,
+            (((step.taken ->> 'replica'::text) || ' '::text) || stage.name) AS stage,
+            (weighed.one ->> 'name'::text) AS candidate,
+            weighed.rank,
+            (weighed.one ->> 'score'::text) AS score,
+            (weighed.rank = 1) AS chosen,
+                CASE
+                    WHEN (weighed.rank > 1) THEN 'outranked'::text
+                    ELSE NULL::text
+                END AS why_not
+           FROM ((((ledger.decisions d
+             JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+             CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
+             CROSS JOIN LATERAL ( VALUES ('node'::text,(step.taken -> 'nodes'::text)), ('disk'::text,(step.taken -> 'disks'::text))) stage(name, ranking))
+             CROSS JOIN LATERAL jsonb_array_elements(stage.ranking) WITH ORDINALITY weighed(one, rank))
+          WHERE (d.kind = 'disk_placement'::text)
+        UNION ALL
+         SELECT f.name AS fleet,
+            d.number,
+            ((step.taken ->> 'replica'::text) || ' filter'::text) AS stage,
+            (l.named ->> 0) AS candidate,
+            NULL::bigint AS rank,
+            NULL::text AS score,
+            false AS chosen,
+            (l.named ->> 1) AS why_not
+           FROM (((ledger.decisions d
+             JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+             CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
+             CROSS JOIN LATERAL jsonb_array_elements((step.taken #> '{losers,named}'::text[])) l(named))
+          WHERE (d.kind = 'disk_placement'::text)) u;
 
 ALTER VIEW ledger_api.candidates OWNER TO ledger_owner;
 
@@ -3603,33 +3785,40 @@ COMMENT ON COLUMN ledger_api.evictions.reason IS 'For another job of its queue (
 COMMENT ON COLUMN ledger_api.evictions.taker IS 'The job that the room was made for, as namespace/job.';
 
 CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
- SELECT e."position",
-    ledger.moment(e.recorded_at_micros) AS recorded_at,
-    e.subject AS address,
-    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'kind'::text) AS kind,
-    (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail,
-    f.name AS fleet,
-    NULL::bigint AS number
-   FROM (ledger.events e
-     JOIN ledger.seen_fleets f ON ((f.number = e.fleet)))
-  WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
-UNION ALL
- SELECT d."position",
-    ledger.moment(e.recorded_at_micros) AS recorded_at,
-    d.subject AS address,
-    (d.result ->> 'what'::text) AS kind,
-    concat_ws(': '::text,
-        CASE
-            WHEN ((d.result ->> 'node'::text) <> d.subject) THEN (d.result ->> 'node'::text)
-            ELSE NULL::text
-        END, ( SELECT string_agg(((n.key || ' '::text) || n.value), ', '::text ORDER BY (n.key COLLATE "C")) AS string_agg
-           FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS detail,
-    f.name AS fleet,
-    d.number
-   FROM ((ledger.decisions d
-     JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
-     JOIN ledger.events e ON (((e.fleet = d.fleet) AND (e."position" = d."position"))))
-  WHERE (d.kind = 'incident'::text);
+ SELECT "position",
+    recorded_at,
+    address,
+    kind,
+    detail,
+    fleet,
+    number
+   FROM ( SELECT e."position",
+            ledger.moment(e.recorded_at_micros) AS recorded_at,
+            e.subject AS address,
+            (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'kind'::text) AS kind,
+            (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail,
+            f.name AS fleet,
+            NULL::bigint AS number
+           FROM (ledger.events e
+             JOIN ledger.seen_fleets f ON ((f.number = e.fleet)))
+          WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
+        UNION ALL
+         SELECT d."position",
+            ledger.moment(e.recorded_at_micros) AS recorded_at,
+            d.subject AS address,
+            (d.result ->> 'what'::text) AS kind,
+            concat_ws(': '::text,
+                CASE
+                    WHEN ((d.result ->> 'node'::text) <> d.subject) THEN (d.result ->> 'node'::text)
+                    ELSE NULL::text
+                END, ( SELECT string_agg(((n.key || ' '::text) || n.value), ', '::text ORDER BY (n.key COLLATE "C")) AS string_agg
+                   FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS detail,
+            f.name AS fleet,
+            d.number
+           FROM ((ledger.decisions d
+             JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
+             JOIN ledger.events e ON (((e.fleet = d.fleet) AND (e."position" = d."position"))))
+          WHERE (d.kind = 'incident'::text)) u;
 
 ALTER VIEW ledger_api.incidents OWNER TO ledger_owner;
 
@@ -3650,25 +3839,30 @@ COMMENT ON COLUMN ledger_api.incidents.fleet IS 'Whose log says so: _ledger wher
 COMMENT ON COLUMN ledger_api.incidents.number IS 'The decision that recorded it; null where an event did.';
 
 CREATE VIEW ledger_api.leases WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    l.duty,
-    l.holder,
-    false AS standby,
-    l.taken_at AS since
-   FROM (ledger.leases l
-     JOIN ledger.seen_fleets f ON ((f.number = l.fleet)))
-  WHERE (l.expires_at > clock_timestamp())
-UNION ALL
- SELECT f.name AS fleet,
-    s.duty,
-    s.holder,
-    true AS standby,
-    s.since
-   FROM (ledger.standbys s
-     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)))
-  WHERE ((s.expires_at > clock_timestamp()) AND (NOT (EXISTS ( SELECT
-           FROM ledger.leases l
-          WHERE ((l.fleet = s.fleet) AND (l.duty = s.duty) AND (l.holder = s.holder) AND (l.expires_at > clock_timestamp()))))));
+ SELECT fleet,
+    duty,
+    holder,
+    standby,
+    since
+   FROM ( SELECT f.name AS fleet,
+            l.duty,
+            l.holder,
+            false AS standby,
+            l.taken_at AS since
+           FROM (ledger.leases l
+             JOIN ledger.seen_fleets f ON ((f.number = l.fleet)))
+          WHERE (l.expires_at > clock_timestamp())
+        UNION ALL
+         SELECT f.name AS fleet,
+            s.duty,
+            s.holder,
+            true AS standby,
+            s.since
+           FROM (ledger.standbys s
+             JOIN ledger.seen_fleets f ON ((f.number = s.fleet)))
+          WHERE ((s.expires_at > clock_timestamp()) AND (NOT (EXISTS ( SELECT
+                   FROM ledger.leases l
+                  WHERE ((l.fleet = s.fleet) AND (l.duty = s.duty) AND (l.holder = s.holder) AND (l.expires_at > clock_timestamp()))))))) u;
 
 ALTER VIEW ledger_api.leases OWNER TO ledger_owner;
 
@@ -4290,7 +4484,7 @@ ALTER TABLE ONLY ledger.partition_pins
     ADD CONSTRAINT partition_pins_pkey PRIMARY KEY (number);
 
 ALTER TABLE ONLY ledger.placements
-    ADD CONSTRAINT placements_pkey PRIMARY KEY (fleet, kind, subject, cluster, node, disk);
+    ADD CONSTRAINT placements_pkey PRIMARY KEY (fleet, subject, kind, cluster, node, disk);
 
 ALTER TABLE ONLY ledger.published
     ADD CONSTRAINT published_pkey PRIMARY KEY (fleet, next);
@@ -4372,23 +4566,23 @@ CREATE INDEX partition_halts_newest ON ledger.partition_halts USING btree (topic
 
 CREATE INDEX partition_pins_newest ON ledger.partition_pins USING btree (fleet, topic, number DESC);
 
-CREATE INDEX past_disk_books_by_fork ON ledger.past_disk_books USING btree (fleet, fork, until_position);
+CREATE INDEX past_disk_books_by_fork ON ledger.past_disk_books USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX past_fair_shares_by_fork ON ledger.past_fair_shares USING btree (fleet, fork, until_position);
+CREATE INDEX past_fair_shares_by_fork ON ledger.past_fair_shares USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet, fork, until_position);
+CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position);
+CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX past_placements_by_fork ON ledger.past_placements USING btree (fleet, fork, until_position);
+CREATE INDEX past_placements_by_fork ON ledger.past_placements USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX past_placements_by_subject ON ledger.past_placements USING btree (fleet, subject, from_position);
 
-CREATE INDEX past_queue_books_by_fork ON ledger.past_queue_books USING btree (fleet, fork, until_position);
+CREATE INDEX past_queue_books_by_fork ON ledger.past_queue_books USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX past_running_tasks_by_fork ON ledger.past_running_tasks USING btree (fleet, fork, until_position);
+CREATE INDEX past_running_tasks_by_fork ON ledger.past_running_tasks USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX placements_by_cluster ON ledger.placements USING btree (fleet, cluster, node);
+CREATE INDEX placements_by_node ON ledger.placements USING btree (fleet, cluster, NULLIF(node, ''::text));
 
 CREATE INDEX quarantine_by_address ON ledger.quarantine USING btree (address, "position");
 
@@ -4693,6 +4887,46 @@ GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_signer;
 REVOKE ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) TO ledger_maintainer;
 
+REVOKE ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
+GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
+GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_reader;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_signer;
+
 REVOKE ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_reader;
 GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_maintainer;
@@ -4747,18 +4981,6 @@ GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.events TO ledger_decider;
 GRANT SELECT ON TABLE ledger.events TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.events TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_writer;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.decisions TO ledger_maintainer;
@@ -4933,12 +5155,6 @@ GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_writer;
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_decider;
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
-GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.incarnations TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.incarnations TO ledger_writer;

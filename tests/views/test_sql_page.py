@@ -54,6 +54,25 @@ def documented() -> dict[str, list[str]]:
     return {view: [about, *table.strip().splitlines()[2:]] for view, about, table in sections}
 
 
+async def test_every_function_is_documented_as_the_database_comments_it(database_url: str) -> None:
+    connection = await connect(database_url, None)
+    try:
+        rows = await connection.fetch(
+            "SELECT proname, pg_get_function_arguments(oid), obj_description(oid, 'pg_proc')"
+            "  FROM pg_proc WHERE pronamespace = 'ledger_api'::regnamespace ORDER BY 1, 2"
+        )
+    finally:
+        await connection.close()
+    wanted = []
+    for name, asked, about in rows:
+        assert about, f"{name} has no comment"
+        spelled = asked.replace("timestamp with time zone", "timestamptz").replace('"', "")
+        wanted.append(f"| `{name}({spelled})` | {about} |")
+
+    section = PAGE.read_text().split("## The functions\n\n")[1].split("\n\n")[0]
+    assert section.splitlines()[2:] == wanted
+
+
 @pytest.mark.parametrize("query", queries())
 async def test_a_documented_query_runs_as_a_reader(database_url: str, query: str) -> None:
     connection = await connect(database_url, "ledger_reader")

@@ -1,6 +1,6 @@
 -- The rows of each table as they are and as they were. Readers have no way to name these, only functions do.
 CREATE VIEW ledger.placements_over_time AS
-SELECT f.name AS fleet,
+SELECT p.fleet AS fleet_number,
        p.kind,
        p.subject,
        p.cluster,
@@ -17,10 +17,10 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.kind, o.subject, o.cluster, o.node, o.disk, o.count, o.number, o.since_position,
                o.from_position, NULL, NULL FROM ledger.placements o) p
-  JOIN ledger.seen_fleets f ON f.number = p.fleet
+ WHERE p.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.running_tasks_over_time AS
-SELECT f.name AS fleet,
+SELECT t.fleet AS fleet_number,
        t.namespace,
        t.job,
        t.task,
@@ -38,10 +38,10 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.namespace, o.job, o.task, o.cluster, o.node, o.cpu, o.memory, o.storage, o.number,
                o.from_position, NULL, NULL FROM ledger.running_tasks o) t
-  JOIN ledger.seen_fleets f ON f.number = t.fleet
+ WHERE t.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.fair_shares_over_time AS
-SELECT f.name AS fleet,
+SELECT s.fleet AS fleet_number,
        s.queue,
        s.namespace,
        s.resource,
@@ -62,10 +62,10 @@ SELECT f.name AS fleet,
         SELECT o.fleet, o.queue, o.namespace, o.resource, o.number, o.weight, o.requested, o.deserved,
                o.deserved_exact, o.allocated, o.weighted_share,
                o.from_position, NULL, NULL FROM ledger.fair_shares o) s
-  JOIN ledger.seen_fleets f ON f.number = s.fleet
+ WHERE s.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.open_refusals_over_time AS
-SELECT f.name AS fleet,
+SELECT r.fleet AS fleet_number,
        r.number,
        r.from_position AS position,
        r.wanted AS kind_wanted,
@@ -80,10 +80,10 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.number, o.wanted, o.subject, o.reason, o.waits_for,
                o.from_position, NULL, NULL FROM ledger.open_refusals o) r
-  JOIN ledger.seen_fleets f ON f.number = r.fleet
+ WHERE r.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.disk_books_over_time AS
-SELECT f.name AS fleet,
+SELECT b.fleet AS fleet_number,
        b.cluster,
        b.node,
        b.disk,
@@ -100,10 +100,10 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.cluster, o.node, o.disk, o.maximum, o.available, o.reserved, o.scheduled,
                o.from_position, NULL, NULL FROM ledger.disk_books o) b
-  JOIN ledger.seen_fleets f ON f.number = b.fleet
+ WHERE b.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.job_books_over_time AS
-SELECT f.name AS fleet,
+SELECT b.fleet AS fleet_number,
        b.namespace,
        b.job,
        b.queue,
@@ -119,10 +119,10 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.namespace, o.job, o.queue, o.tasks, o.cpu, o.memory, o.storage,
                o.from_position, NULL, NULL FROM ledger.job_books o) b
-  JOIN ledger.seen_fleets f ON f.number = b.fleet
+ WHERE b.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.queue_books_over_time AS
-SELECT f.name AS fleet,
+SELECT b.fleet AS fleet_number,
        b.queue,
        b.namespace,
        b.tasks,
@@ -137,7 +137,7 @@ SELECT f.name AS fleet,
         UNION ALL
         SELECT o.fleet, o.queue, o.namespace, o.tasks, o.cpu, o.memory, o.storage,
                o.from_position, NULL, NULL FROM ledger.queue_books o) b
-  JOIN ledger.seen_fleets f ON f.number = b.fleet
+ WHERE b.fleet = ANY (ARRAY(SELECT f.number FROM ledger.seen_fleets f))
 ;;
 CREATE VIEW ledger.heads_over_time AS
 SELECT f.name AS fleet, h.tree, h.size, encode(h.root, 'hex') AS root
@@ -149,22 +149,30 @@ SELECT f.name AS fleet, i.incarnation, i.from_size
   FROM ledger.incarnations i
   JOIN ledger.seen_fleets f ON f.number = i.fleet
 ;;
+CREATE VIEW ledger.histories_over_time AS
+SELECT f.name AS fleet, h.first
+  FROM ledger.histories h
+  JOIN ledger.seen_fleets f ON f.number = h.fleet
+;;
 -- A wrong answer would look like a right one: before what is kept there is none.
-CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
-DECLARE first bigint;
+CREATE FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) RETURNS boolean
+  LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  SELECT v.kept_from INTO first FROM ledger_api.fleets v WHERE v.fleet = is_kept.fleet;
-  IF "position" < first THEN
-    RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
-      USING ERRCODE = 'LG014';
-  END IF;
-  RETURN true;
+  RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
+    USING ERRCODE = 'LG014';
 END
 $$
 ;;
+CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
+  LANGUAGE sql STABLE
+  BEGIN ATOMIC
+    SELECT NOT EXISTS (SELECT FROM ledger.histories_over_time h
+                        WHERE h.fleet = is_kept.fleet AND h.first > is_kept."position"
+                          AND ledger.refuse_position(h.fleet, is_kept."position", h.first));
+  END
+;;
 CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamptz) RETURNS bigint
-  LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $$
+  LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
   lowest  bigint := -1;
   highest bigint;
@@ -198,27 +206,31 @@ DECLARE
 BEGIN
   FOREACH state IN ARRAY ARRAY['placements', 'fair_shares', 'open_refusals',
                                'disk_books', 'job_books', 'queue_books'] LOOP
-    SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) INTO columns
+    SELECT string_agg(format('r.%I', a.attname), ', ' ORDER BY a.attnum) INTO columns
       FROM pg_attribute a
-     WHERE a.attrelid = format('ledger_api.%I', state)::regclass AND a.attnum > 0;
+     WHERE a.attrelid = format('ledger_api.%I', state)::regclass AND a.attnum > 1;
     EXECUTE format($f$
       CREATE FUNCTION ledger_api.%1$s_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.%1$s
-        LANGUAGE sql STABLE PARALLEL SAFE
+        LANGUAGE sql STABLE
         BEGIN ATOMIC
-          SELECT %2$s FROM ledger.%1$s_over_time t
-           WHERE t.fleet = %1$s_as_of.fleet AND t.fork = ANY (ledger.forks_before(%1$s_as_of."position"))
-             AND t.until_position > %1$s_as_of."position"
-             AND ledger.is_kept(%1$s_as_of.fleet, %1$s_as_of."position")
-          UNION ALL
-          SELECT %2$s FROM ledger.%1$s_over_time t
-           WHERE t.fleet = %1$s_as_of.fleet AND t.fork = ANY (ledger.forks_behind(%1$s_as_of."position"))
-             AND t.from_position <= %1$s_as_of."position"
-             AND ledger.is_kept(%1$s_as_of.fleet, %1$s_as_of."position")
-          UNION ALL
-          SELECT %2$s FROM ledger.%1$s_over_time t
-           WHERE t.fleet = %1$s_as_of.fleet AND t.fork IS NULL
-             AND t.from_position <= %1$s_as_of."position"
-             AND ledger.is_kept(%1$s_as_of.fleet, %1$s_as_of."position");
+          SELECT %1$s_as_of.fleet, %2$s
+            FROM (
+              SELECT t.* FROM ledger.%1$s_over_time t
+               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+                 AND t.fork = ANY (ledger.forks_before(%1$s_as_of."position"))
+                 AND t.until_position > %1$s_as_of."position"
+              UNION ALL
+              SELECT t.* FROM ledger.%1$s_over_time t
+               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+                 AND t.fork = ANY (ledger.forks_behind(%1$s_as_of."position"))
+                 AND t.from_position <= %1$s_as_of."position"
+              UNION ALL
+              SELECT t.* FROM ledger.%1$s_over_time t
+               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+                 AND t.fork IS NULL
+                 AND t.from_position <= %1$s_as_of."position"
+            ) r
+           WHERE ledger.is_kept(%1$s_as_of.fleet, %1$s_as_of."position");
         END $f$, state, columns);
   END LOOP;
 END
@@ -226,35 +238,34 @@ $$
 ;;
 CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint)
   RETURNS SETOF ledger_api.running_tasks
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
-    SELECT r.fleet, b.queue, r.namespace, r.job, r.task, r.cluster, r.node, r.cpu, r.memory, r.storage,
-           r.number, r.from_position
+    SELECT running_tasks_as_of.fleet, b.queue, r.namespace, r.job, r.task, r.cluster, r.node, r.cpu, r.memory,
+           r.storage, r.number, r.from_position
       FROM (
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet = running_tasks_as_of.fleet
+         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
            AND t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))
            AND t.until_position > running_tasks_as_of."position"
-           AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position")
         UNION ALL
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet = running_tasks_as_of.fleet
+         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
            AND t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))
            AND t.from_position <= running_tasks_as_of."position"
-           AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position")
         UNION ALL
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet = running_tasks_as_of.fleet AND t.fork IS NULL
+         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
+           AND t.fork IS NULL
            AND t.from_position <= running_tasks_as_of."position"
-           AND ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position")
       ) r
       LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b
-             ON b.namespace = r.namespace AND b.job = r.job;
+             ON b.namespace = r.namespace AND b.job = r.job
+     WHERE ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position");
   END
 ;;
 CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint)
   RETURNS SETOF ledger_api.proposals
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
     SELECT p.fleet, p.number, p.position, p.kind, p.subject, p.moves, p.bytes, p.measure, p.score_before,
            p.score_after, p.no_more,
@@ -267,7 +278,7 @@ CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint)
 ;;
 CREATE FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint)
   RETURNS SETOF ledger_api.refusals
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
     SELECT r.fleet, r.number, r.position, r.kind_wanted, r.subject, r.reason, r.detail,
            r.open OR coalesce(r.ended_position > refusals_as_of."position", false),
@@ -279,7 +290,7 @@ CREATE FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint)
 ;;
 CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint)
   RETURNS SETOF ledger_api.fleets
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
     SELECT v.fleet, v.clock, v.created_at,
            (SELECT max(i.incarnation) FROM ledger.incarnations_over_time i
@@ -307,7 +318,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint)
 ;;
 CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint)
   RETURNS SETOF ledger_api.decisions
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
     SELECT d.* FROM ledger_api.decisions d
      WHERE d.fleet = decisions_between.fleet
@@ -319,7 +330,7 @@ COMMENT ON FUNCTION ledger_api.decisions_between(text, bigint, bigint) IS 'The d
 -- The same of times: what an event made due that was recorded after the one and by the other.
 CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" timestamptz, "to" timestamptz)
   RETURNS SETOF ledger_api.decisions
-  LANGUAGE sql STABLE PARALLEL SAFE
+  LANGUAGE sql STABLE
   BEGIN ATOMIC
     SELECT d.*
       FROM ledger_api.decisions_between(
@@ -339,7 +350,7 @@ BEGIN
                                'proposals', 'fleets', 'disk_books', 'job_books', 'queue_books'] LOOP
     EXECUTE format($f$
       CREATE FUNCTION ledger_api.%1$s_at(fleet text, moment timestamptz) RETURNS SETOF ledger_api.%1$s
-        LANGUAGE sql STABLE PARALLEL SAFE
+        LANGUAGE sql STABLE
         BEGIN ATOMIC
           SELECT t.*
             FROM ledger_api.%1$s_as_of(%1$s_at.fleet,

@@ -13,7 +13,8 @@ GRANT INSERT ON
 GRANT SELECT ON
     ledger.placements_over_time, ledger.running_tasks_over_time, ledger.fair_shares_over_time,
     ledger.open_refusals_over_time, ledger.disk_books_over_time,
-    ledger.job_books_over_time, ledger.queue_books_over_time, ledger.heads_over_time, ledger.incarnations_over_time
+    ledger.job_books_over_time, ledger.queue_books_over_time, ledger.heads_over_time, ledger.incarnations_over_time,
+    ledger.histories_over_time, ledger.seen_fleets
   TO ledger_reader, ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
 GRANT SELECT ON
@@ -25,9 +26,11 @@ REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA ledger_api FROM PUBLIC
 GRANT EXECUTE ON ALL ROUTINES IN SCHEMA ledger_api
   TO ledger_reader, ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
-REVOKE EXECUTE ON FUNCTION ledger.forks_before(bigint), ledger.forks_behind(bigint), ledger.is_kept(text, bigint) FROM PUBLIC
+REVOKE EXECUTE ON FUNCTION ledger.forks_before(bigint), ledger.forks_behind(bigint), ledger.is_kept(text, bigint),
+    ledger.refuse_position(text, bigint, bigint) FROM PUBLIC
 ;;
-GRANT EXECUTE ON FUNCTION ledger.forks_before(bigint), ledger.forks_behind(bigint), ledger.is_kept(text, bigint)
+GRANT EXECUTE ON FUNCTION ledger.forks_before(bigint), ledger.forks_behind(bigint), ledger.is_kept(text, bigint),
+    ledger.refuse_position(text, bigint, bigint)
   TO ledger_reader, ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
 -- No condition of a reader is asked of a row before it is known that the reader may see it.

@@ -35,12 +35,21 @@ BEGIN
     EXECUTE format('ALTER TABLE ledger.%I ADD COLUMN from_position bigint NOT NULL DEFAULT 0', now);
     EXECUTE format('CREATE TABLE ledger.%I (LIKE ledger.%I INCLUDING DEFAULTS,'
                    ' until_position bigint NOT NULL, fork bigint NOT NULL)', 'past_' || now, now);
-    EXECUTE format('CREATE INDEX %I ON ledger.%I (fleet, fork, until_position)',
+    EXECUTE format('CREATE INDEX %I ON ledger.%I (fleet, fork, until_position, from_position)',
                    'past_' || now || '_by_fork', 'past_' || now);
     EXECUTE format('CALL ledger.protect(%L)', 'ledger.past_' || now);
   END LOOP;
 END
 $$
+;;
+-- Asked for is a subject, of whatever kind; or a node, which the views call null where there is none.
+ALTER TABLE ledger.placements
+  DROP CONSTRAINT placements_pkey,
+  ADD CONSTRAINT placements_pkey PRIMARY KEY (fleet, subject, kind, cluster, node, disk)
+;;
+DROP INDEX ledger.placements_by_cluster
+;;
+CREATE INDEX placements_by_node ON ledger.placements (fleet, cluster, (nullif(node, '')))
 ;;
 CREATE INDEX past_placements_by_subject ON ledger.past_placements (fleet, subject, from_position)
 ;;

@@ -1,0 +1,131 @@
+"""How soon SQL answers: what was in force at earlier positions, and where one workload or node is now.
+
+The mixed history of ``ledger bench engine`` is decided once. Then what was in force is asked at positions
+all over it; what is in force of one workload and on one node is asked with as many workloads beside them as a
+large fleet has. Each question is asked as a reader, its rows are fetched, and a mean is no figure: the
+slowest twentieth counts.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
+from time import perf_counter
+from typing import Final
+
+from ledger.cli.bench.engine_finding import Bar, Finding, digits
+from ledger.cli.bench.engine_history import FLEET, simulation
+from ledger.cli.bench.servers import Postgres
+from ledger.cli.simulator.sizes import Sizes
+from ledger.engine import decider
+from ledger.log import lines
+from ledger.log.database import connect, connected
+from ledger.log.intake import open_fleet
+from ledger.units import FleetName
+from ledger.views.query import begin
+
+AS_OF_MILLISECONDS: Final = 100
+CURRENT_MILLISECONDS: Final = 5
+
+WORKLOADS: Final = 100_000
+"""Those that are in force beside the one that is asked for, three places each."""
+
+LARGE: Final = "large"
+"""The fleet of them. Nothing was decided for it: its rows are only there."""
+
+_FILL: Final = (
+    "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, number, since_position)"
+    " SELECT f.number, 'deployment', 'of-' || w % 97 || '/work-' || w || '@m' || w % 20,"
+    "        'm' || w % 20, 'n' || (w * 7 + copy * 613) % 2500, 1 + w % 5, w, w"
+    "   FROM ledger.fleets f, generate_series(1, $2::bigint) w, generate_series(0, 2) copy"
+    "  WHERE f.name = $1"
+)
+
+
+async def answers(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
+    """Decide the mixed history, and ask."""
+    async with postgres.database() as url:
+        through = await _decided(url, sizes, events)
+        await _filled(url, WORKLOADS if events > 50_000 else events)
+        async with connected(url, "ledger_reader") as reader:
+            await begin(reader)
+            steps = max(rounds * 7, 20)
+            positions = [through * step // steps for step in range(1, steps + 1)]
+            rows = 0
+
+            async def as_of(position: int) -> None:
+                nonlocal rows
+                found = await reader.fetch(
+                    "SELECT * FROM placements_as_of($1, $2)", FLEET, position
+                )
+                rows = max(rows, len(found))
+
+            async def of_a_workload(number: int) -> None:
+                subject = f"of-{number % 97}/work-{number}@m{number % 20}"
+                found = await reader.fetch(
+                    "SELECT * FROM placements WHERE fleet = $1 AND subject = $2", LARGE, subject
+                )
+                assert len(found) == 3
+
+            async def on_a_node(number: int) -> None:
+                found = await reader.fetch(
+                    "SELECT * FROM placements WHERE fleet = $1 AND cluster = $2 AND node = $3",
+                    *(LARGE, f"m{number % 20}", f"n{number * 7 % 2500}"),
+                )
+                assert found
+
+            numbers = range(1, 1 + steps)
+            then = await _slow(as_of, positions)
+            workload = await _slow(of_a_workload, numbers)
+            node = await _slow(on_a_node, numbers)
+            kept = await reader.fetchval("SELECT sum(decisions) FROM fleets")
+    return Finding(
+        part="sql",
+        about="what was in force then, and what is in force now",
+        figures={
+            "events": events,
+            "decisions": int(kept),
+            "places_at_most": rows,
+            "as_of_ms": digits(then),
+            "workload_ms": digits(workload),
+            "node_ms": digits(node),
+            "asked": steps,
+        },
+        bars=[
+            Bar("milliseconds as of a position", digits(then), at_most=AS_OF_MILLISECONDS),
+            Bar("milliseconds of one workload", digits(workload), at_most=CURRENT_MILLISECONDS),
+            Bar("milliseconds of one node", digits(node), at_most=CURRENT_MILLISECONDS),
+        ],
+        postgres=postgres.version,
+    )
+
+
+async def _decided(url: str, sizes: Sizes, events: int) -> int:
+    connection = await connect(url, "ledger_writer")
+    try:
+        drawn = islice(simulation(sizes).events(events), events)
+        await lines.ingest(connection, list(drawn), clock="event")
+    finally:
+        await connection.close()
+    await decider.decide(
+        url, holder="bench", until_idle=True, stop=asyncio.Event(), only=frozenset({FLEET})
+    )
+    return events - 1
+
+
+async def _filled(url: str, workloads: int) -> None:
+    async with connected(url, None) as connection:
+        await open_fleet(connection, FleetName(LARGE), clock="event")
+        await connection.execute(_FILL, LARGE, workloads)
+        # As autovacuum would have done by the time that anybody asks.
+        await connection.execute("VACUUM ANALYZE")
+
+
+async def _slow(ask: Callable[[int], Awaitable[None]], of: Sequence[int]) -> float:
+    """Milliseconds that one in twenty of these questions exceeds."""
+    await ask(of[0])
+    took: list[float] = []
+    for one in of:
+        began = perf_counter()
+        await ask(one)
+        took.append(perf_counter() - began)
+    return sorted(took)[len(took) * 19 // 20 - 1] * 1000

@@ -1,0 +1,144 @@
+"""``ledger sql``: one query or many, as a table, CSV, JSON, Arrow or Parquet, with every number exact."""
+
+import builtins
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner, Result
+
+from ledger.cli import arrow_files
+from ledger.cli.commands import app
+from ledger.errors import SetupProblem
+from ledger.views.query import Answer
+
+VALUES = (
+    "SELECT 9223372036854775807::bigint AS whole, 1e60::numeric + 0.25 AS exact,"
+    " timestamptz '2026-01-05 12:00:00.123456Z' AS moment, true AS yes, '\\x00ff'::bytea AS bytes,"
+    " 'shop/cart'::text AS name, NULL::bigint AS nothing, '{\"a\": [1]}'::jsonb AS told"
+)
+
+
+def sql(url: str, *words: str, said: str | None = None, code: int = 0) -> Result:
+    answer = CliRunner().invoke(app, ["sql", "--database-url", url, *words], input=said)
+    assert answer.exit_code == code, answer.output
+    return answer
+
+
+def test_every_form_keeps_what_a_value_is(database_url: str, tmp_path: Path) -> None:
+    exact = Decimal(10) ** 60 + Decimal("0.25")
+    (line,) = sql(database_url, VALUES, "--json").stdout.splitlines()
+    told = json.loads(line)
+    assert told["whole"] == 2**63 - 1
+    assert Decimal(told["exact"]) == exact
+    assert (told["yes"], told["nothing"], told["bytes"]) == (True, None, "\\x00ff")
+
+    header, row = sql(database_url, VALUES, "--csv").stdout.splitlines()
+    assert header == "whole,exact,moment,yes,bytes,name,nothing,told"
+    assert row.startswith(f"9223372036854775807,{exact},2026-01-05 12:00:00.123456+00:00,True,")
+
+    assert "9223372036854775807" in sql(database_url, VALUES).stdout
+
+    for form, read in (("parquet", parquet.read_table), ("arrow", _read_arrow)):
+        file = tmp_path / f"answer.{form}"
+        said = sql(database_url, VALUES, f"--{form}", str(file)).stderr
+        assert "1 row written" in said
+        (kept,) = read(file).to_pylist()
+        assert kept == {
+            "whole": 2**63 - 1,
+            "exact": exact,
+            "moment": datetime(2026, 1, 5, 12, 0, 0, 123456, tzinfo=UTC),
+            "yes": True,
+            "bytes": b"\x00\xff",
+            "name": "shop/cart",
+            "nothing": None,
+            "told": '{"a": [1]}',
+        }
+
+
+def _read_arrow(file: Path) -> Any:
+    with pa.OSFile(str(file), "rb") as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def test_a_number_too_large_for_a_decimal_is_text() -> None:
+    largest, larger = Decimal("9" * 76), Decimal("9" * 77)
+    for values, kept in (
+        ([largest, None], [largest, None]),
+        ([larger, Decimal(1)], [str(larger), "1"]),
+        ([Decimal("NaN")], ["NaN"]),
+        ([Decimal("1E+5"), Decimal("0.001")], [Decimal(100_000), Decimal("0.001")]),
+        ([], []),
+    ):
+        answer = Answer(("amount",), ("numeric",), [(value,) for value in values])
+        assert arrow_files.table(answer).column("amount").to_pylist() == kept
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = builtins.__import__
+
+    def missing(name: str, *more: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return there(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(SetupProblem, match=r"pip install 'ledger-scheduling\[arrow\]'"):
+        arrow_files.require()
+
+
+def test_statements_are_asked_one_after_the_other(database_url: str) -> None:
+    asked = "SELECT 1 AS one;\n\nSELECT 2\n  AS two;\n\\d schema_version\nSELECT 3 AS three"
+
+    told = sql(database_url, "--csv", said=asked).stdout.splitlines()
+
+    assert told[:4] == ["one", "1", "two", "2"]
+    assert told[4] == "column,type,meaning"
+    assert told[5].startswith("version,text,")
+    assert told[6:] == ["three", "3"]
+
+
+def test_views_are_listed(database_url: str) -> None:
+    told = sql(database_url, said="\\d\n").stdout
+
+    assert "placements" in told
+    assert "What is in force now, a place a row." in told
+
+
+def test_a_mistake_is_told_and_ends_a_script(database_url: str) -> None:
+    answer = sql(database_url, said="SELECT nonsense;\nSELECT 1 AS one;\n", code=1)
+
+    assert "invalid_query" in answer.stderr
+    assert "one" not in answer.stdout
+
+
+def test_a_reader_writes_nothing(database_url: str) -> None:
+    answer = sql(database_url, "CREATE TEMP TABLE mine AS SELECT 1", code=70)
+
+    assert "read_only" in answer.stderr
+
+
+def test_what_does_not_go_together_is_refused(database_url: str) -> None:
+    sql(database_url, "SELECT 1", "--csv", "--json", code=2)
+    sql(database_url, "--parquet", "file", code=2)
+
+
+def test_readers_are_granted_and_listed(database_url: str) -> None:
+    def readers(*words: str, code: int = 0) -> Result:
+        answer = CliRunner().invoke(app, ["readers", *words, "--database-url", database_url])
+        assert answer.exit_code == code, answer.output
+        return answer
+
+    before = [json.loads(line) for line in readers("list", "--json").stdout.splitlines()]
+    assert [(one["reader"], one["fleet"]) for one in before] == [("ledger_reader", "*")]
+    readers("revoke", "ledger_reader", "*")
+    assert readers("list", "--json").stdout == ""
+    assert "not_granted" in readers("revoke", "ledger_reader", "*", code=70).stderr
+    assert "every fleet" in readers("grant", "ledger_reader", "*").stderr
+    assert "ledger_reader" in readers("list").stdout
+    assert "unknown_role" in readers("grant", "nobody-of-that-name", "*", code=70).stderr

@@ -1,0 +1,98 @@
+"""What stands in force now is read from what is in force now: no current view looks through history."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from ledger.log.database import connect
+
+CURRENT: Final = {
+    "placements": {"placements"},
+    "running_tasks": {"running_tasks", "job_books"},
+    "fair_shares": {"fair_shares"},
+    "open_refusals": {"open_refusals"},
+    "node_books": {"node_books"},
+    "disk_books": {"disk_books"},
+    "job_books": {"job_books"},
+    "queue_books": {"queue_books"},
+    "leases": {"leases", "standbys"},
+    "checkpoints": {"checkpoints"},
+    "schema_version": {"schema_version"},
+}
+BESIDE: Final = {"fleets", "fleet_readers", "pg_authid"}
+"""Who may see which fleet is asked by all."""
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from nodes(part)
+
+
+async def planned(connection: asyncpg.Connection, query: str) -> list[dict[str, Any]]:
+    (told,) = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) {query}"))
+    return list(nodes(told["Plan"]))
+
+
+@pytest.mark.parametrize("view", CURRENT)
+async def test_a_current_view_looks_at_no_history(database_url: str, view: str) -> None:
+    connection = await connect(database_url, "ledger_reader")
+    try:
+        plan = await planned(connection, f"SELECT * FROM ledger_api.{view}")
+    finally:
+        await connection.close()
+
+    looked_at = {node["Relation Name"] for node in plan if "Relation Name" in node}
+    assert looked_at <= CURRENT[view] | BESIDE
+    assert CURRENT[view] <= looked_at
+
+
+ONE = {
+    "a workload": ("subject = 'shop/web@m1'", "placements", "placements_pkey"),
+    "a node": ("cluster = 'm1' AND node = 'n1'", "placements", "placements_by_node"),
+    "a workload then": (
+        "subject = 'shop/web@m1'",
+        "placements_as_of('test', 70000)",
+        "past_placements_by_subject",
+    ),
+    "all then": ("true", "placements_as_of('test', 70000)", "past_placements_by_fork"),
+}
+
+
+@pytest.mark.parametrize("asked", ONE)
+async def test_what_is_asked_for_is_found_by_an_index(database_url: str, asked: str) -> None:
+    """Over a hundred thousand places now and as many then, which Postgres knows of."""
+    condition, source, index = ONE[asked]
+    operator = await connect(database_url, None)
+    reader = await connect(database_url, "ledger_reader")
+    try:
+        await operator.execute(
+            "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'test', 'wall')"
+        )
+        await operator.execute(
+            "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, number, since_position)"
+            " SELECT 1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w, w"
+            "   FROM generate_series(1, 100000) w"
+        )
+        await operator.execute(
+            "INSERT INTO ledger.past_placements"
+            " (fleet, kind, subject, cluster, node, count, number, since_position, from_position,"
+            "  until_position, fork)"
+            " SELECT 1, 'deployment', 'shop/work-' || w % 999, 'm' || w % 9, 'n' || w % 999, 1, w, w,"
+            "        w, w + 1, w + 1 FROM generate_series(1, 100000) w"
+        )
+        await operator.execute("VACUUM ANALYZE ledger.placements, ledger.past_placements")
+
+        plan = await planned(reader, f"SELECT * FROM ledger_api.{source} WHERE {condition}")
+    finally:
+        await operator.close()
+        await reader.close()
+
+    assert index in {node.get("Index Name") for node in plan}
+    whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
+    assert "past_placements" not in whole
+    if asked != "all then":
+        assert "placements" not in whole
