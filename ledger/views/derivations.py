@@ -236,28 +236,35 @@ async def places(
     return [Place(*row) for row in rows]
 
 
+# Of two views that are joined each is read whole: rows of the one are looked up for the other only if it is
+# asked for each.
+_RECORDS_OF: Final = "SELECT d.decision, d.digest, d.record FROM"
+_OF_EACH: Final = (
+    " CROSS JOIN LATERAL (SELECT decision, digest, record FROM ledger_api.decisions"
+    "                      WHERE fleet = $1 AND number = o.number LIMIT 1) d"
+    " ORDER BY o.number"
+)
+_OF_REFUSALS_NOW: Final = (
+    f"{_RECORDS_OF} (SELECT number FROM ledger_api.open_refusals"
+    f"   WHERE fleet = $1 AND subject = ANY($2::text[])) o{_OF_EACH}"
+)
+_OF_REFUSALS_THEN: Final = (
+    f"{_RECORDS_OF} (SELECT number FROM ledger_api.refusals"
+    "   WHERE fleet = $1 AND subject = ANY($2::text[]) AND position <= $3"
+    f"     AND (open OR ended_position > $3)) o{_OF_EACH}"
+)
+
+
 async def open_refusals(
     connection: asyncpg.Connection, fleet: str, subjects: Sequence[str], *, at: int | None
 ) -> list[Recorded]:
     """The refusals that stand for these subjects now, or stood at a position, by number."""
-    if at is None:
-        rows = await connection.fetch(
-            "SELECT d.decision, d.digest, d.record"
-            "  FROM ledger_api.open_refusals o JOIN ledger_api.decisions d USING (fleet, number)"
-            " WHERE o.fleet = $1 AND o.subject = ANY($2::text[]) ORDER BY number",
-            fleet,
-            list(subjects),
-        )
-    else:
-        rows = await connection.fetch(
-            "SELECT d.decision, d.digest, d.record"
-            "  FROM ledger_api.refusals r JOIN ledger_api.decisions d USING (fleet, number)"
-            " WHERE r.fleet = $1 AND r.subject = ANY($2::text[]) AND r.position <= $3"
-            "   AND (r.open OR r.ended_position > $3) ORDER BY number",
-            fleet,
-            list(subjects),
-            at,
-        )
+    rows = await connection.fetch(
+        _OF_REFUSALS_NOW if at is None else _OF_REFUSALS_THEN,
+        fleet,
+        list(subjects),
+        *(() if at is None else (at,)),
+    )
     return [found for row in rows if (found := _recorded(row)) is not None]
 
 
