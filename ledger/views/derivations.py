@@ -246,12 +246,12 @@ _OF_EACH: Final = (
 )
 _OF_REFUSALS_NOW: Final = (
     f"{_RECORDS_OF} (SELECT number FROM ledger_api.open_refusals"
-    f"   WHERE fleet = $1 AND subject = ANY($2::text[])) o{_OF_EACH}"
+    f"   WHERE fleet = $1 AND subject = ANY($2::text[])) o{_OF_EACH}"  # noqa: S608 - our own words
 )
 _OF_REFUSALS_THEN: Final = (
     f"{_RECORDS_OF} (SELECT number FROM ledger_api.refusals"
     "   WHERE fleet = $1 AND subject = ANY($2::text[]) AND position <= $3"
-    f"     AND (open OR ended_position > $3)) o{_OF_EACH}"
+    f"     AND (open OR ended_position > $3)) o{_OF_EACH}"  # noqa: S608 - our own words
 )
 
 
