@@ -245,13 +245,13 @@ _OF_EACH: Final = (
     " ORDER BY o.number"
 )
 _OF_REFUSALS_NOW: Final = (
-    f"{_RECORDS_OF} (SELECT number FROM ledger_api.open_refusals"
-    f"   WHERE fleet = $1 AND subject = ANY($2::text[])) o{_OF_EACH}"  # noqa: S608 - our own words
+    f"{_RECORDS_OF} (SELECT number FROM ledger_api.open_refusals"  # noqa: S608 - our own words
+    f"   WHERE fleet = $1 AND subject = ANY($2::text[])) o{_OF_EACH}"
 )
 _OF_REFUSALS_THEN: Final = (
-    f"{_RECORDS_OF} (SELECT number FROM ledger_api.refusals"
+    f"{_RECORDS_OF} (SELECT number FROM ledger_api.refusals"  # noqa: S608 - our own words
     "   WHERE fleet = $1 AND subject = ANY($2::text[]) AND position <= $3"
-    f"     AND (open OR ended_position > $3)) o{_OF_EACH}"  # noqa: S608 - our own words
+    f"     AND (open OR ended_position > $3)) o{_OF_EACH}"
 )
 
 

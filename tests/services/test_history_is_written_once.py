@@ -10,6 +10,7 @@ from tests.events_for_tests import cluster_line
 CHANGEABLE = {
     "disk_books",
     "fair_shares",
+    "fleet_readers",
     "job_books",
     "leases",
     "node_books",
@@ -24,7 +25,7 @@ CHANGEABLE = {
     "standbys",
 }
 """Not history: leases, who stands by and projections are kept up to date, snapshots are a cache,
-bindings are configuration."""
+bindings and who may read are configuration."""
 
 ROLES: tuple[Role, ...] = (
     "ledger_maintainer",
