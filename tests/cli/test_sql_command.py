@@ -31,7 +31,7 @@ def sql(url: str, *words: str, said: str | None = None, code: int = 0) -> Result
 
 
 def test_every_form_keeps_what_a_value_is(database_url: str, tmp_path: Path) -> None:
-    exact = Decimal(10) ** 60 + Decimal("0.25")
+    exact = Decimal(f"1{0:060}.25")
     (line,) = sql(database_url, VALUES, "--json").stdout.splitlines()
     told = json.loads(line)
     assert told["whole"] == 2**63 - 1
