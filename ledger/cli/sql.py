@@ -151,12 +151,13 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
 
     interactive = sys.stdin.isatty()
     url = run(lambda: locate(database_url, data))
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, contextlib.ExitStack() as afterwards:
         connection: Connection | None = None
         for asked in _statements(interactive=interactive):
             try:
                 if connection is None or connection.is_closed():
                     connection = runner.run(_reading(url))
+                    afterwards.callback(connection.terminate)
                 answer = runner.run(_answer(connection, asked))
             except LedgerError as error:
                 aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
@@ -166,8 +167,6 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
                 aside.print("given up")
             else:
                 show(answer, form)
-        if connection is not None:
-            runner.run(connection.close())
 
 
 async def _reading(url: str) -> Connection:
