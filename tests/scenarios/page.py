@@ -378,7 +378,10 @@ def _why(division: Division, share: ClusterShare) -> str:
         line += "+" if share.residual else ""
     else:
         line = "" if share.weight is None else f" by {share.weight}"
-    return line if share.available is None else f"{line}, room for {share.available}"
+    if share.available is not None:
+        line += f", room for {share.available}"
+        line += "" if share.odds is None else f", drawn by {share.odds}"
+    return line
 
 
 def _selection(selection: Selection) -> Iterator[str]:
