@@ -17,28 +17,38 @@ from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
+from ledger.units import ClusterName
 
 NODES_TOLD: Final = 8
 """A line is a line: the others stand in the views ``deployments`` and ``proposal_moves``."""
 
 
-def line(decision: Decision) -> str:
-    """What was decided, with the part that matters most first; in rich's markup."""
+def line(decision: Decision, *, fleet: str = "") -> str:
+    """What was decided, with the part that matters most first; in rich's markup.
+
+    Where several fleets are watched at once, ``fleet`` is named and so is the kind of the decision.
+    """
+    named = f"{escape(fleet)} " if fleet else ""
+    kind = f"{decision.kind} " if fleet else ""
     moved = f" [yellow]moved {decision.moved}[/yellow]" if decision.moved else ""
     return (
-        f"[dim]#{decision.number} @{decision.position}[/dim]"
+        f"[dim]{named}#{decision.number} @{decision.position}[/dim]"
         f" [cyan]{escape(decision.subject)}[/cyan]"
-        f" [dim]{escape(decision.branch)}[/dim] {_answer(decision.outcome)}{moved}"
+        f" [dim]{kind}{escape(decision.branch)}[/dim] {_answer(decision.outcome)}{moved}"
     )
 
 
 def _answer(outcome: Outcome) -> str:
     match outcome:
         case Division():
+            changes: dict[ClusterName, tuple[int, int]] = {
+                one.cluster: (one.previous, one.replicas) for one in outcome.shares
+            }
+            changes |= {cluster: (held, 0) for cluster, held in outcome.left}
             shares = "  ".join(
-                f"{escape(share.cluster)} {_change(share.previous, share.replicas)}"
-                for share in outcome.shares
-                if share.replicas or share.previous
+                f"{escape(cluster)} {_change(*changes[cluster])}"
+                for cluster in sorted(changes)
+                if any(changes[cluster])
             )
             return f"[bold]{outcome.replicas}[/bold] → {shares}"
         case CapacityClass():
@@ -50,15 +60,20 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(change.node)} {_change(before, before + change.added - change.removed)}"
                 for change, before in _before(outcome)
             )
-            return f"[bold]{len(outcome.instances)}[/bold] of {outcome.share} → {nodes}"
+            there = f" → {nodes}" if nodes else ""
+            return f"[bold]{len(outcome.instances)}[/bold] of {outcome.share}{there}"
         case Incident():
             numbers = "  ".join(f"{escape(name)} {amount}" for name, amount in outcome.numbers)
-            return f"[red]{escape(outcome.what)}[/red] on {escape(outcome.node)}: {numbers}"
+            return f"[red]contradicts the book[/red] on {escape(outcome.node)}: {numbers}"
         case DiskPlacement():
-            there = "  ".join(
-                f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas
+            replicas = [f"{escape(one.replica)} {escape(_disk(one))}" for one in outcome.replicas]
+            replicas += [
+                f"[magenta]{escape(gone.replica)} {escape(gone.why)}[/magenta]"
+                for gone in outcome.released
+            ]
+            return (
+                f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {'  '.join(replicas)}"
             )
-            return f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {there}"
         case Repair():
             pods = "  ".join(escape(one.pod) for one in outcome.evict[:NODES_TOLD])
             return f"[magenta]{len(outcome.evict)}[/magenta] to be evicted: {pods}"
@@ -67,7 +82,8 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or 'evicted')}"
                 for move in outcome.moves[:NODES_TOLD]
             )
-            return f"[bold]{len(outcome.moves)} moves[/bold] of {outcome.what} {moves}"
+            count = len(outcome.moves)
+            return f"[bold]{count} moves[/bold] of {outcome.what}{': ' if moves else ''}{moves}"
         case Allocation():
             places = _places((placed.cluster, placed.node) for placed in outcome.tasks)
             waiting = f", [yellow]{outcome.waiting}[/yellow] wait" if outcome.waiting else ""

@@ -74,7 +74,7 @@ def status(
 
 def _show(found: Sequence[FleetStanding], waiting: Waiting) -> None:
     console = _console()
-    console.print(_table(found))
+    _show_fleets(console, found)
     console.print(
         f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
         f" {waiting.halted} partitions halted"
@@ -110,10 +110,18 @@ def fleets(database_url: DatabaseUrl, data: Data, *, as_json: bool) -> None:
         for row in found:
             typer.echo(json.dumps(asdict(row), default=_plain))
         return
-    console = _console()
-    console.print(_table(found))
-    if not found:
-        console.print("[dim]no fleet is open; `ledger fleets open NAME`[/dim]")
+    _show_fleets(_console(), found)
+
+
+def _show_fleets(console: Console, found: Sequence[FleetStanding]) -> None:
+    if found:
+        console.print(_table(found))
+    else:
+        console.print(
+            "[dim]no fleet yet: the first event of one opens it where that is allowed"
+            " (`ledger demo`, `ledger ingest FILE`), else `ledger fleets open NAME`[/dim]",
+            soft_wrap=True,
+        )
 
 
 def _console() -> Console:

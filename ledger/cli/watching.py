@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Final, Protocol
 
 import typer
 from rich.console import Console
@@ -17,9 +17,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.decision_lines import line
 from ledger.cli.run import run_until_asked
 from ledger.cli.standing import lag
 from ledger.errors import LogUnavailable, SetupProblem
+from ledger.facts.decision import from_record
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.read import Bell
 from ledger.views import reading
@@ -55,9 +57,9 @@ def watch(
     """Watch decisions as they are made, and how far behind the log they are.
 
     Each line is one decision: its number, the position of the event that made it due, its subject,
-    the rule that applied, the answer, and how much moved. Numbers of a fleet have no gaps, so
-    `--from` misses none. `--json` prints one decision a line, with its result and its reasons.
-    Ctrl-C ends it. It only reads, and decides nothing: see `ledger decide`.
+    its kind and the rule that applied, the answer, and how much moved. Numbers of a fleet have no
+    gaps, so `--from` misses none. `--json` prints one decision a line, with its result and its
+    reasons. Ctrl-C ends it. It only reads, and decides nothing: see `ledger decide`.
     """
 
     async def main(stop: asyncio.Event) -> None:
@@ -97,7 +99,9 @@ class _AsJson:
     def __exit__(self, *_: object) -> None: ...
 
     def decision(self, made: Made) -> None:
-        print(json.dumps(made._asdict()), flush=True)
+        told = made._asdict()
+        del told["record"]
+        print(json.dumps(told), flush=True)
 
     def lags(self, lags: Sequence[Lag]) -> None:
         """Nothing but decisions goes out."""
@@ -112,7 +116,7 @@ class _AsLines:
     def __exit__(self, *_: object) -> None: ...
 
     def decision(self, made: Made) -> None:
-        self._console.print(line(made), soft_wrap=True)
+        self._console.print(line(from_record(made.record), fleet=made.fleet), soft_wrap=True)
         self._console.file.flush()
 
     def lags(self, lags: Sequence[Lag]) -> None:
@@ -131,7 +135,7 @@ class _OnTerminal:
         self._live.stop()
 
     def decision(self, made: Made) -> None:
-        self._console.print(line(made), soft_wrap=True)
+        self._console.print(line(from_record(made.record), fleet=made.fleet), soft_wrap=True)
 
     def lags(self, lags: Sequence[Lag]) -> None:
         self._live.update(fleets_table(lags), refresh=True)
@@ -227,43 +231,3 @@ class _Following:
                     number = made.number + 1
                     self._next[one.fleet] = number
                     yield made
-
-
-def line(made: Made) -> str:
-    """A decision in one line, in rich's markup."""
-    moved = f" [yellow]moved {made.moved}[/yellow]" if made.moved else ""
-    return (
-        f"[dim]{escape(made.fleet)} #{made.number} @{made.position}[/dim]"
-        f" [cyan]{escape(made.subject)}[/cyan]"
-        f" [dim]{escape(made.kind)} {escape(made.branch)}[/dim] {_answer(made)}{moved}"
-    )
-
-
-def _answer(made: Made) -> str:
-    result, reasons = made.result, made.reasons
-    if made.kind == "refusal":
-        waits = f" (waits for {escape(result['waits_for'])})" if result["waits_for"] else ""
-        return f"[red]{escape(result['reason'])}[/red]{waits}"
-    if isinstance(result.get("allocation"), dict):
-        before = {row["cluster"]: row["previous"] for row in reasons.get("clusters", ())}
-        before |= dict(reasons.get("left", ()))
-        now = dict.fromkeys(before, 0) | result["allocation"]
-        return " ".join(
-            f" {escape(cluster)} {_change(before.get(cluster, 0), now[cluster])}"
-            for cluster in sorted(now)
-            if now[cluster] or before.get(cluster)
-        ).strip()
-    return escape(
-        " ".join(f"{name}={value}" for name, value in sorted(result.items()) if _short(value))
-    )
-
-
-def _short(value: Any) -> bool:
-    return isinstance(value, bool | int) or (isinstance(value, str) and 0 < len(value) <= 60)
-
-
-def _change(before: int, now: int) -> str:
-    if before == now:
-        return f"[dim]{now}[/dim]"
-    colour = "green" if now > before else "magenta"
-    return f"[{colour}]{before}→{now}[/{colour}]"

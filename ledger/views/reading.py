@@ -97,6 +97,8 @@ class Made(NamedTuple):
     reasons: dict[str, Any]
     digest: str
     decision: str
+    record: bytes
+    """As it was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ async def decisions(connection: asyncpg.Connection, fleet: str, *, first: int) -
     """The next page of a fleet's decisions, from number ``first`` on."""
     rows = await connection.fetch(
         "SELECT fleet, number, position, kind, subject, algorithm, version, branch, moved,"
-        "       previous_number, result, reasons, digest, decision"
+        "       previous_number, result, reasons, digest, decision, record"
         "  FROM ledger_api.decisions"
         # Numbers have no gaps: with both ends given, no page reads what the others hold.
         " WHERE fleet = $1 AND number >= $2 AND number < $3 ORDER BY number",

@@ -120,7 +120,7 @@ async def test_elsewhere_than_on_a_terminal_a_decision_is_a_plain_line(database_
         said = [(await process.stdout.readline()).decode() for _ in range(3)]
         assert await left(process) == (b"", b"")
 
-    assert said[0].split()[:5] == ["test", "#0", "@1", "shop/cart", "division"]
+    assert said[0].split()[:6] == ["test", "#0", "@1", "shop/cart", "division", "exact"]
     assert "c1 0→1" in said[0]
     assert "c1 1→2" in said[1]
     assert "shop/x refusal" in said[2]
@@ -275,8 +275,12 @@ def test_fleets_lists_one_a_line(database_url: str, ledger: Command) -> None:
     ]
 
 
-def test_without_a_fleet_there_is_a_word_on_how_to_open_one(ledger: Command) -> None:
-    assert "ledger fleets open" in ledger("fleets").stdout
+@pytest.mark.parametrize("word", ["fleets", "status"])
+def test_without_a_fleet_there_is_a_word_on_how_one_opens(ledger: Command, word: str) -> None:
+    said = ledger(word).stdout
+
+    assert "ledger ingest FILE" in said
+    assert "ledger fleets open NAME" in said
 
 
 def test_what_belongs_to_a_command_of_fleets_is_not_lost_before_it(ledger: Command) -> None:
