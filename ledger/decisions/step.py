@@ -6,7 +6,8 @@ fires each deadline that passed before the event and decides what it raises, fol
 decides what that raises. It is evolve and decide and nothing else. The engine writes
 ``step.decisions``, ``step.effect`` and ``step.ended`` down and goes on with ``step.world``; replay
 compares the decisions with those that were written, and goes on with the same World. Where a
-decider batches its events shows in nothing.
+decider batches its events shows in nothing. The policy before the event names the version of the
+engine: how is folded (``ledger.reducers.evolve.FOLDING``) and what is asked (``DECIDING``).
 
 History that is not to be decided again, because it is a standby's or was decided before a
 restart, goes through ``ledger.reducers.evolve.follow`` with its recorded decisions, and ends in an
@@ -14,13 +15,16 @@ equal World.
 """
 
 from dataclasses import dataclass
+from typing import Final, Protocol
 
-from ledger.decisions.decide import decide
+from ledger.decisions.decide import Decided, decide
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
+from ledger.facts.reason import Deadline
 from ledger.reducers import deadlines
-from ledger.reducers.evolve import evolve, lapse
+from ledger.reducers.evolve import ENGINE_VERSION, FOLDING
 from ledger.reducers.objects import Effect
+from ledger.reducers.registry import Versions
 from ledger.reducers.world import Account, Ended, Released, World
 
 
@@ -41,20 +45,34 @@ class Step:
     """Of what they, or the decisions, changed the page in the book, in order."""
 
 
+class Decides(Protocol):
+    """One version of what is asked of a World after an event, or a deadline before it, was folded."""
+
+    def __call__(self, world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
+        """Ask everything that is due."""
+        ...
+
+
+DECIDING: Final[Versions[Decides]] = Versions("engine", {ENGINE_VERSION: decide})
+"""By the version of the engine."""
+
+
 def advance(world: World, event: Event) -> Step:
     """Let time pass up to an event, fold it, decide everything that follows."""
+    engine = world.policy.algorithms.engine
+    folding, decides = FOLDING.of(engine), DECIDING.of(engine)
     made: list[Decision] = []
     ended: list[Ended] = []
     released: list[Released] = []
     turned: set[Account] = set()
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
-        decided = decide(lapse(world), event, deadline=deadline)
+        decided = decides(folding.lapse(world), event, deadline=deadline)
         world = decided.world
         made += decided.decisions
         ended += world.ended
         released += world.released
         turned.update(world.turned)
-    decided = decide(evolve(world, event), event)
+    decided = decides(folding.evolve(world, event), event)
     return Step(
         world=decided.world,
         decisions=(*made, *decided.decisions),

@@ -1,8 +1,8 @@
-"""Which functions answer for which version of a system.
+"""Which functions answer for which version of a system; the engine has its own beside its parts.
 
 A policy names the versions that a fleet runs. An old one stays here for as long as a log may hold
 its decisions, so that they can be made again; a change that alters one byte of one of them is a
-new version beside it (``ledger.decisions.registry``).
+new version beside it (``ledger.reducers.registry``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ from ledger.core.spot.labels import CapacityClass
 from ledger.core.spot.repair import Repair, ordinals_to_recreate, proposed_repair
 from ledger.core.spot.slots import Template
 from ledger.core.spot.target import Strictness, Target, Workload, target
-from ledger.decisions.registry import Versions
+from ledger.reducers.registry import Versions
 from ledger.units import ClusterName, NodeName, Replicas, Weight
 
 

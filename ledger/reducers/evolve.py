@@ -11,12 +11,17 @@ what it raises is decided before anything later happens. Fleet time is then the 
 
 History that was decided already is folded by ``follow``, which keeps to that order without asking
 anybody. Deciding and following make equal Worlds.
+
+How all of this is done has a version, that of the engine. The policy in force before an event names the
+one by which it is folded, with the deadlines before it and the decisions it came to (``FOLDING``); what
+asks is of the same version (``ledger.decisions.step``). All of them fold the one kind of World that
+there is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ledger.errors import AlgorithmMissing
 from ledger.facts.cluster import (
     ClusterRemoved,
     ClusterUpserted,
@@ -72,12 +77,21 @@ from ledger.reducers import (
     workloads,
 )
 from ledger.reducers.objects import Key
+from ledger.reducers.registry import Versions
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import NOTHING_DUE, NOTHING_TURNED, Due, World
 from ledger.units import Position, Subject
 
 ENGINE_VERSION: Final = 1
 """Of everything here and of what ``ledger.decisions`` asks when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """One version of how facts and deadlines are folded."""
+
+    evolve: Callable[[World, Event | Decision], World]
+    lapse: Callable[[World], World]
 
 
 def evolve(world: World, fact: Event | Decision) -> World:
@@ -91,7 +105,6 @@ def evolve(world: World, fact: Event | Decision) -> World:
 
 def lapse(world: World) -> World:
     """Fire the first deadline."""
-    _require_engine(world)
     deadline = world.deadlines[0]
     turned = world.turned
     world = replace(
@@ -119,14 +132,15 @@ def lapse(world: World) -> World:
 
 def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
     """Fold an event and the decisions recorded at its position, in the order they were made in."""
+    folding = FOLDING.of(world.policy.algorithms.engine)
     waiting = list(reversed(decisions))
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
-        world = lapse(world)
+        world = folding.lapse(world)
         while waiting and waiting[-1].deadline == deadline:
-            world = evolve(world, waiting.pop())
-    world = evolve(world, event)
+            world = folding.evolve(world, waiting.pop())
+    world = folding.evolve(world, event)
     while waiting:
-        world = evolve(world, waiting.pop())
+        world = folding.evolve(world, waiting.pop())
     return world
 
 
@@ -135,7 +149,6 @@ def _happened(world: World, event: Event) -> World:
     began = event.position == 0
     assert began or event.recorded_at >= world.now, f"{event.position}: fleet time runs backwards"
     assert deadlines.due(world.deadlines, event.recorded_at) is None, "a deadline comes first"
-    _require_engine(world)
     remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     turned = world.turned
     world = replace(
@@ -240,11 +253,6 @@ def _remembering(world: World, forgotten: Sequence[Key]) -> World:
     return world
 
 
-def _require_engine(world: World) -> None:
-    if world.policy.algorithms.engine != ENGINE_VERSION:
-        raise AlgorithmMissing("engine", world.policy.algorithms.engine)
-
-
 def _held(world: World) -> World:
     """Under ``hold`` what is due waits; once it is lifted, what waited is due."""
     world = rounds.settled(world)
@@ -262,3 +270,7 @@ def _both(due: Due, more: Due) -> Due:
     for question in sorted(more):
         due = due.set(question, due.get(question, frozenset()) | more[question])
     return due
+
+
+FOLDING: Final = Versions("engine", {ENGINE_VERSION: Folding(evolve, lapse)})
+"""By the version of the engine."""

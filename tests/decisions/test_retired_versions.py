@@ -8,13 +8,17 @@ import asyncpg
 import pytest
 
 from ledger.decisions import versions
-from ledger.decisions.registry import Versions
-from ledger.decisions.step import advance
+from ledger.decisions.decide import Decided
+from ledger.decisions.step import DECIDING, advance
 from ledger.errors import AlgorithmMissing
-from ledger.facts.decision import from_record, record
+from ledger.facts.decision import Decision, from_record, record
+from ledger.facts.event import Event
+from ledger.facts.reason import Deadline
 from ledger.log import fleets, lines
 from ledger.log.database import connect
-from ledger.reducers.evolve import follow
+from ledger.reducers.evolve import FOLDING, Folding, evolve, follow, lapse
+from ledger.reducers.registry import Versions
+from ledger.reducers.world import World
 from ledger.replay.replay import replay
 from ledger.replay.report import SAME, VERSION_MISSING, Report
 from ledger.units import ClusterName, FleetName, Replicas
@@ -47,6 +51,27 @@ def having_the_retired() -> Iterator[None]:
 def retired() -> Iterator[None]:
     with having_the_retired():
         yield
+
+
+def of_no_effect(world: World, fact: Event | Decision) -> World:
+    folded = evolve(world, fact)
+    return replace(folded, last_effect="no_effect") if isinstance(fact, Event) else folded
+
+
+def asking_nobody(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
+    return Decided(world, ())
+
+
+@pytest.fixture
+def retired_engine() -> Iterator[None]:
+    """A program that has the toy of an engine: it asks nobody, and calls all it folds of no effect."""
+    FOLDING.bring(RETIRED, Folding(of_no_effect, lapse))
+    DECIDING.bring(RETIRED, asking_nobody)
+    try:
+        yield
+    finally:
+        FOLDING.retire(RETIRED)
+        DECIDING.retire(RETIRED)
 
 
 def lived() -> History:
@@ -87,6 +112,49 @@ def test_what_a_retired_version_decided_is_decided_again_and_folds_the_same() ->
         ]
         followed = follow(followed, event, [from_record(record(made)) for made in step.decisions])
         assert followed == decided
+
+
+@pytest.mark.usefixtures("retired_engine")
+def test_the_policy_before_an_event_names_the_engine_that_folds_and_asks() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), workload_up("ns/a", 3, divided(strategy="duplicated")))
+    log.add(policy({"algorithms.engine": RETIRED}))
+    log.add(workload_up("ns/a", 4, divided(strategy="duplicated")))
+    log.add(policy({"algorithms.engine": None}))
+    log.add(workload_up("ns/a", 5, divided(strategy="duplicated")))
+
+    assert [(one.effect, len(one.decisions)) for one in log.steps] == [
+        ("applied", 0),
+        ("applied", 1),
+        ("applied", 0),
+        ("no_effect", 0),
+        ("no_effect", 0),
+        ("applied", 1),
+    ]
+    assert allocation(only(log.steps[-1])) == {"m1": 5}
+
+
+@pytest.mark.usefixtures("retired_engine")
+def test_what_a_retired_engine_folded_is_followed_to_the_same_world() -> None:
+    log = History()
+    log.add_all(policy({"algorithms.engine": RETIRED}), cluster_up("m1"))
+    log.add(workload_up("ns/a", 4, divided(strategy="duplicated")))
+
+    followed = History().world
+    for event, made in zip(log.events, log.steps, strict=True):
+        followed = follow(followed, event, made.decisions)
+
+    assert followed == log.world
+    assert followed.last_effect == "no_effect"
+
+
+def test_nobody_follows_an_engine_that_this_program_lacks() -> None:
+    log = History()
+    log.add(policy({"algorithms.engine": RETIRED}))
+    after = replace(log.events[0], position=log.world.position)
+
+    with pytest.raises(AlgorithmMissing, match=f"engine: version {RETIRED}"):
+        follow(log.world, after, ())
 
 
 def test_a_number_means_one_thing() -> None:
