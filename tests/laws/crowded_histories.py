@@ -22,11 +22,14 @@ from tests.histories import (
     cluster_up,
     divided,
     each_takes,
+    finished,
+    job_up,
     node_gone,
     node_reclaimed,
     node_up,
     pod_seen,
     policy,
+    queue_up,
     reschedule,
     workload_gone,
     workload_up,
@@ -35,6 +38,8 @@ from tests.histories import (
 CLUSTERS = ("m1", "m2")
 NODES = ("n1", "n10", "n2", "n3")
 WORKLOADS = ("a", "b", "c", "d")
+JOBS = ("j1", "j2", "j3")
+QUEUES = ("qa", "qb")
 CAPACITY = "node.kubernetes.io/capacity"
 
 REQUESTS = (
@@ -70,6 +75,47 @@ def history(seed: int, length: int) -> list[Happening]:
     return [Happening(fact, 0) for fact in told.beginning()] + [
         Happening(told.next(), told.pause()) for _ in range(length)
     ]
+
+
+def with_jobs(seed: int, length: int) -> list[Happening]:
+    """The same history, with queues and jobs that want room on the same nodes.
+
+    Rounds evict nobody: of what evictions set free deployments have a closing pass, which the naive
+    fleet does not know.
+    """
+    random = Random(f"jobs beside {seed}")
+    rounds = {
+        "round.max_events": random.choice([1, 3]),
+        "round.max_milliseconds": random.choice([0, 1500]),
+    }
+    told = [Happening(policy(rounds), 0)]
+    for happening in history(seed, length):
+        told.append(happening)
+        if random.random() < 0.3:
+            told.append(Happening(_of_jobs(random), random.choice([0, 0, SECOND])))
+    return told
+
+
+def _of_jobs(random: Random) -> Fact:
+    """Something about a job, or a queue of theirs."""
+    key = f"ns/{random.choice(JOBS)}"
+    match random.choices(["queue", "job", "finished", "gone"], [3, 12, 3, 2])[0]:
+        case "queue":
+            return queue_up(random.choice(QUEUES), weight=random.choice([1, 2]))
+        case "job":
+            return job_up(
+                key,
+                random.choice([0, 1, 2, 4, 6]),
+                random.choice(QUEUES),
+                cpu=random.choice([0, 500, 1000]),
+                memory=random.choice([0, 1, 2]),
+                gang=random.choice([1, 1, 2]),
+                priority=random.choice([0, 0, 1]),
+            )
+        case "finished":
+            return finished(key, random.choice([None, 0, 1]))
+        case _:
+            return workload_gone(key)
 
 
 def smallest(happenings: Sequence[Told], fails: Callable[[Sequence[Told]], bool]) -> list[Told]:

@@ -17,7 +17,7 @@ from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
 from ledger.units import Subject
 from tests.histories import History
-from tests.laws.crowded_histories import Happening, history, smallest
+from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
 from tests.laws.two_fleets import difference, least_difference
 
 EVENTS = 220
@@ -38,6 +38,26 @@ def test_a_fleet_that_looks_at_everything_deploys_the_same(seed: int) -> None:
 
     if difference(happenings) is not None:
         pytest.fail(least_difference(happenings))
+
+
+@pytest.mark.parametrize("seed", range(50, 53))
+def test_jobs_that_want_the_same_room_are_placed_and_stand_in_the_way_alike(seed: int) -> None:
+    happenings = with_jobs(seed, 120)
+    log = History()
+    steps = [log.add(fact, after=after) for fact, after in happenings]
+
+    if difference(happenings) is not None:
+        pytest.fail(least_difference(happenings))
+    kinds = Counter(made.kind for step in steps for made in step.decisions)
+    assert kinds["allocation"] > 3, "otherwise nobody stood in the way"
+
+
+@pytest.mark.long
+def test_two_thousand_fleets_with_jobs_decide_the_same() -> None:
+    for seed in range(20_000, 22_000):
+        happenings = with_jobs(seed, EVENTS)
+        if difference(happenings) is not None:
+            pytest.fail(f"seed {seed}, {least_difference(happenings)}")
 
 
 @pytest.mark.long

@@ -2,8 +2,8 @@
 
     python -m tests.laws.two_fleets --seed 1 --histories 2000 --events 220
 
-Each history is a seed (``tests.laws.crowded_histories``). Of one in which the two differ the smallest
-part is told in which they still do.
+Each history is a seed (``tests.laws.crowded_histories``); with ``--jobs`` there are jobs in it that
+want the same room. Of one in which the two differ the smallest part is told in which they still do.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from ledger.decisions.step import Step
+from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.decision import Decision
@@ -24,11 +25,12 @@ from ledger.reducers.incidents import Contradiction
 from ledger.reducers.rooms import free
 from ledger.reducers.world import World
 from tests.histories import FLEET, History, allocation, subject_of
-from tests.laws.crowded_histories import Happening, history, smallest
+from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
 from tests.laws.naive_book import Bound
 from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
+from tests.laws.naive_jobs import NaiveJobs
 from tests.laws.naive_part import Said, heading
 from tests.laws.naive_repairs import NaiveRepairs
 
@@ -38,6 +40,7 @@ def difference(happenings: Sequence[Happening]) -> str | None:
     log = History()
     naive = NaiveFleet(salt=FLEET)
     deployments = NaiveDeployments(naive)
+    NaiveJobs(naive)
     NaiveRepairs(naive, deployments)
     NaiveIncidents(naive)
     for place, (fact, after) in enumerate(happenings):
@@ -144,6 +147,8 @@ def _said(made: Decision) -> Said:
                 )
                 for one in deployment.instances
             }
+        case Allocation() as allocated:
+            said.rows = {str(one.task): f"{one.cluster}/{one.node}" for one in allocated.tasks}
         case CapacityClass() as decided:
             said.rows = {"target": str(decided.target), **dict.fromkeys(decided.flags, "")}
         case Refusal() as refusal:
@@ -193,12 +198,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--events", type=int, default=220)
+    parser.add_argument("--jobs", action="store_true", help="beside the others")
     parser.add_argument("--stop-after", type=int, default=1, help="so many that differ")
     asked = parser.parse_args()
+    tells = with_jobs if asked.jobs else history
     began = time.monotonic()
     differ = 0
     for seed in range(asked.seed, asked.seed + asked.histories):
-        whole = history(seed, asked.events)
+        whole = tells(seed, asked.events)
         if difference(whole) is None:
             continue
         differ += 1
