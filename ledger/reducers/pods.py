@@ -231,7 +231,9 @@ def tasks_given_up(world: World, job: Subject, counts: Mapping[Subject, int]) ->
     touched: list[Crew] = []
     for node in sorted(counts):
         crews = _crews(world, node, job)
-        world = replace(world, pods=_given_up(world.pods, crews, counts[node]))
+        # What is no job any more has pods of another kind now: those were never its tasks'.
+        ours = [crew for crew in crews if crew.kind == "Job"]
+        world = replace(world, pods=_given_up(world.pods, ours, counts[node]))
         touched += crews
     return recounted(world, touched)
 

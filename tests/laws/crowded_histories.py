@@ -38,7 +38,8 @@ from tests.histories import (
 CLUSTERS = ("m1", "m2")
 NODES = ("n1", "n10", "n2", "n3")
 WORKLOADS = ("a", "b", "c", "d")
-JOBS = ("j1", "j2", "j3")
+JOBS = ("j1", "j2", "j3", "a", "b")
+"""Some take the name of a workload that is none."""
 QUEUES = ("qa", "qb")
 CAPACITY = "node.kubernetes.io/capacity"
 

@@ -435,6 +435,24 @@ def test_foreign_pods_of_one_owner_may_go_at_once() -> None:
     assert log.world.book == Map()
 
 
+def test_with_the_tasks_of_what_was_a_job_no_pods_of_another_kind_are_given_up() -> None:
+    log = fleet()
+    log.add_all(policy({"round.max_events": 1, "round.max_milliseconds": 0}), queue_up("q"))
+    log.add_all(
+        replicaset_up("m1", "ns", "b-h", ("Deployment", "b")),
+        pod_seen("m1", "ns", "b-h-x", owner=("ReplicaSet", "b-h"), node="n1", request=OWN),
+    )
+    log.add(job_up("ns/b", 1, "q"))
+    assert list(log.world.jobs.of[Subject("ns/b")].running) == [0]
+
+    edited = workload_up("ns/b", 0, cluster="m1", deploy=deployed(), request=WANTED)
+    (found,) = log.add(edited).decisions
+
+    assert incident_of(found).numbers == (("instances", 0), ("pods", 1))
+    assert not log.world.pods.given_up
+    assert amounts(log) == (0, 3, 0, 1)
+
+
 def test_of_two_kinds_of_pods_no_more_are_given_up_than_there_were_places() -> None:
     log = History()
     log.add_all(cluster_up("m1"), node_up("m1", "n1", memory=9))
