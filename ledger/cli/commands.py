@@ -24,6 +24,7 @@ from ledger.cli.bench import main as bench
 from ledger.cli.explain import diff as differing
 from ledger.cli.explain import main as explaining
 from ledger.cli.solve import main as solving
+from ledger.cli.what_if import main as what_if
 
 app = typer.Typer(
     name="ledger",
@@ -73,6 +74,7 @@ app.command("explain", rich_help_panel=ASK)(explaining.explain)
 app.command("diff", rich_help_panel=ASK)(differing.diff)
 app.command("verify", rich_help_panel=ASK)(audit.verify)
 app.command("replay", rich_help_panel=ASK)(audit.replay)
+app.command("what-if", rich_help_panel=ASK)(what_if.what_if)
 app.command("prove", rich_help_panel=ASK)(sealing.prove)
 app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)
 app.command("solve", rich_help_panel=ASK)(solving.solve)

@@ -9,15 +9,14 @@ A task comes and goes one by one: of jobs the tasks are told that rounds placed 
 A refusal that was opened and ended in between is only counted.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ledger.cli.explain import disks
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
+from ledger.facts.places import counted, elsewhere, places
 from ledger.log.database import Connection
 from ledger.views import differences
 from ledger.views.differences import PLACING, Refused
@@ -89,7 +88,7 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
     unchanged = 0
     for kind, subject in touched:
         was, is_ = before.get((kind, subject)), after.get((kind, subject))
-        there, here = _places(was), _places(is_)
+        there, here = (places(None if one is None else one.outcome) for one in (was, is_))
         if there == here:
             unchanged += (kind, subject) in numbers
             continue
@@ -122,34 +121,12 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
     )
 
 
-def _places(decision: Decision | None) -> dict[str, int]:
-    """What a decision left in force, by place."""
-    match None if decision is None else decision.outcome:
-        case Division(shares=shares):
-            return {share.cluster: share.replicas for share in shares if share.replicas}
-        case Deployment(cluster=cluster, instances=instances):
-            return _counted(f"{cluster}/{instance.node}" for instance in instances)
-        case DiskPlacement(replicas=replicas):
-            return _counted(disks.where(one) for one in replicas)
-        case _:
-            return {}
-
-
-def _counted(places: Iterable[str]) -> dict[str, int]:
-    counts = Counter(places)
-    return {place: counts[place] for place in sorted(counts)}
-
-
 def _moved(
     was: Decision | None, is_: Decision | None, before: Mapping[str, int], after: Mapping[str, int]
 ) -> int:
     if was is None or is_ is None or _uid(was) != _uid(is_):
         return 0
-    changes = [after.get(one, 0) - before.get(one, 0) for one in sorted({*before, *after})]
-    return min(
-        sum(change for change in changes if change > 0),
-        -sum(change for change in changes if change < 0),
-    )
+    return elsewhere(before, after)
 
 
 def _uid(decision: Decision) -> str:
@@ -165,8 +142,8 @@ def _tasks(moves: Sequence[differences.TaskMove]) -> tuple[Tasks, ...]:
     return tuple(
         Tasks(
             subject=subject,
-            placed=_counted(one.node for one in jobs[subject] if one.placed),
-            evicted=_counted(one.node for one in jobs[subject] if not one.placed),
+            placed=counted(one.node for one in jobs[subject] if one.placed),
+            evicted=counted(one.node for one in jobs[subject] if not one.placed),
             decisions=tuple(sorted({one.number for one in jobs[subject]})),
         )
         for subject in sorted(jobs)
