@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ledger.facts.allocation import Allocation
 from ledger.facts.cluster import (
     ClusterRemoved,
     ClusterUpserted,
@@ -41,6 +42,7 @@ from ledger.facts.disk import (
     VolumeUpserted,
 )
 from ledger.facts.event import Event, Fact, MessageReleased
+from ledger.facts.eviction import Eviction
 from ledger.facts.own import (
     AdmissionBypassed,
     AdmissionRequested,
@@ -50,6 +52,7 @@ from ledger.facts.own import (
     TimePassed,
 )
 from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
+from ledger.facts.refusal import Refusal
 from ledger.facts.workload import (
     JobFinished,
     PodDeleted,
@@ -136,12 +139,29 @@ def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
     waiting = list(reversed(decisions))
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         world = folding.lapse(world)
+        closed: str | None = None
         while waiting and waiting[-1].deadline == deadline:
+            if _is_of_round(waiting[-1]):
+                # One that was full may go on at the same moment, by an equal deadline: what goes
+                # into a round is other each time, and the same for all its decisions.
+                if closed not in {None, waiting[-1].inputs}:
+                    break
+                closed = waiting[-1].inputs
             world = folding.evolve(world, waiting.pop())
     world = folding.evolve(world, event)
     while waiting:
         world = folding.evolve(world, waiting.pop())
     return world
+
+
+def _is_of_round(decision: Decision) -> bool:
+    match decision.outcome:
+        case Allocation() | Eviction():
+            return True
+        case Refusal(wanted="allocation", waits_for=waits_for):
+            return waits_for == jobs.WAITS_FOR_ROUND
+        case _:
+            return False
 
 
 def _happened(world: World, event: Event) -> World:

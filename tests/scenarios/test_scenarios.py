@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.page import played, scenes
+from ledger.reducers.evolve import follow
+from tests.histories import History
+from tests.scenarios.page import lived, played, scenes
 
 PAGES = sorted(Path(__file__).parent.glob("*.txt"))
 
@@ -24,6 +26,17 @@ def test_the_page_is_still_true(path: Path) -> None:
         path.write_text(today, "utf-8")
     else:
         assert today == page
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_was_decided_folds_again_to_the_same_world(path: Path) -> None:
+    history = lived(path.read_text("utf-8"))
+
+    world = History().world
+    for event, step in zip(history.events, history.steps, strict=True):
+        world = follow(world, event, step.decisions)
+
+        assert world == step.world
 
 
 def test_there_are_pages_and_each_shows_something() -> None:
