@@ -10,7 +10,7 @@ sent, and what the contract refuses is refused here by the same name.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -100,7 +100,22 @@ def policy_change(fleet: FleetName, settings: Mapping[str, Any]) -> PolicyChange
     }
     fact = _accepted(json.dumps(event).encode(), fleet, "the policy")[1]
     assert isinstance(fact, PolicyChanged), "its type says so"
+    if fact.salt is not None:
+        raise InvalidRequest("salt_not_first", "the policy: no branch has another salt")
+    # What the contract does not know says nothing in a log; here it is somebody's mistake.
+    known = dict(fact.change)
+    for path in _paths("", settings):
+        if not any(path == name or path.startswith(f"{name}.") for name in known):
+            raise InvalidRequest("unknown_setting", f"{path}: no policy has such a setting")
     return fact.change
+
+
+def _paths(prefix: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _paths(f"{prefix}{name}.", value)
+        else:
+            yield prefix + name
 
 
 def setting(settings: dict[str, Any], told: str) -> None:
