@@ -19,6 +19,10 @@ def main() -> None:
             from ledger.cli.explain.diff import app
 
             app(sys.argv[2:], prog_name="ledger diff")
+        case ["what-if"]:
+            from ledger.cli.what_if.main import app
+
+            app(sys.argv[2:], prog_name="ledger what-if")
         case _:
             from ledger.cli.commands import app
 

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
 SUFFIXES: Final = frozenset({".png", ".svg"})
 
-PANELS: Final = 6
+PANELS: Final = 8
 """More in one picture cannot be read in a review."""
+
+LEFT_OUT: Final = frozenset({"decisions", "moved between disks", "refusals"})
+"""Measures of which another panel says the same, and more."""
 
 DARK, COLOURED, FAINT = "#333333", "#d55e00", "#dddddd"
 """Told apart by everybody, on paper too: one of them is thin."""
 
-ALWAYS: Final = ("moved between clusters", "refusals")
+ALWAYS: Final = ("moved between clusters", "refusals open in the end")
 """What is drawn where nothing comes out otherwise."""
 
 
@@ -92,7 +95,7 @@ def _curves(answer: Answer) -> list[_Curve]:
             [_value(row, sample.would_be) for sample in samples],
         )
         for row in ROWS
-        if row.name != "decisions"
+        if row.name not in LEFT_OUT
     ]
     other = [curve for curve in every if curve.was != curve.would_be]
     return other[:PANELS] or [curve for curve in every if curve.row.name in ALWAYS]
@@ -109,12 +112,15 @@ def _panel(axes: "Axes", answer: Answer, curve: _Curve) -> None:
     samples: Sequence[Sample] = answer.comparison.samples
     positions = [sample.place.position for sample in samples]
     was, would_be = sides(answer)
-    for name, values, colour, width in (
-        (was, curve.was, DARK, 1.0),
-        (would_be, curve.would_be, COLOURED, 2.0),
+    # The thin one lies on the thick one: where they are the same both are seen.
+    for name, values, colour, width, order in (
+        (was, curve.was, DARK, 1.0, 3),
+        (would_be, curve.would_be, COLOURED, 3.0, 2),
     ):
         known = [float("nan") if value is None else value for value in values]
-        axes.step(positions, known, where="post", color=colour, linewidth=width, label=name)
+        axes.step(
+            positions, known, where="post", color=colour, linewidth=width, label=name, zorder=order
+        )
     axes.set_title(_name(curve.row), loc="left", fontsize=9)
     axes.set_xlabel("position in the log")
     axes.set_ylim(bottom=0)

@@ -52,8 +52,11 @@ def count(value: Number) -> str:
 
 
 def size(value: Number) -> str:
-    """Bytes."""
-    return words.bytes_(int(value))
+    """Bytes, in the largest unit of which there is one; `--json` has them exactly."""
+    for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1):
+        if value < 1024 ** (power + 1) or unit == "Pi":
+            return f"{float(value) / 1024**power:.1f}{unit}" if value >= 1024 else str(int(value))
+    raise AssertionError("the largest unit takes the rest")
 
 
 ROWS: Final = (
@@ -61,14 +64,14 @@ ROWS: Final = (
     Row("moved between clusters", lambda one: one.tally.moved["division"], count, always=True),
     Row("moved between nodes", lambda one: one.tally.moved["deployment"], count, always=True),
     Row("moved between disks", lambda one: one.tally.moved["disk_placement"], count, always=True),
-    Row("  bytes of these", lambda one: one.tally.bytes_moved, size),
+    Row("bytes moved", lambda one: one.tally.bytes_moved, size),
     Row("tasks placed", lambda one: one.tally.tasks_placed, count),
     Row("tasks evicted", lambda one: one.tally.tasks_evicted, count),
     Row("tasks waiting in the end", lambda one: one.measures.tasks_waiting, count),
     Row("refusals", lambda one: one.tally.by_kind["refusal"], count, always=True),
-    Row("  open in the end", lambda one: one.measures.open_refusals, count, always=True),
+    Row("refusals open in the end", lambda one: one.measures.open_refusals, count, always=True),
     Row("on demand", lambda one: one.measures.on_demand, percent),
-    Row("  belong there, are not", lambda one: one.measures.off_demand, count),
+    Row("off demand, belong there", lambda one: one.measures.off_demand, count),
     Row("least served namespace", lambda one: one.measures.least_served, percent),
     Row("spread over clusters", lambda one: one.measures.cluster_spread, ratio),
     Row("spread of nodes' cpu", lambda one: one.measures.cpu_spread, percent),
@@ -179,10 +182,13 @@ def show(answer: Answer) -> None:
         typer.echo(line)
     typer.echo()
     typer.echo(_otherwise(answer))
+    # That what is asked again is answered again says nothing; where it then is stands below.
+    others = [one for one in comparison.others if not (answer.asked["ask_again"] and one.place.nth)]
+    told = min(TOLD, len(others))
     _section(
         "ANSWERED OTHERWISE",
-        [line for one in islice(comparison.others, TOLD) for line in _answered(one)],
-        comparison.other.total() - TOLD,
+        [line for one in others[:told] for line in _answered(one)],
+        comparison.other.total() - told,
     )
     _section(
         "ELSEWHERE IN THE END",
