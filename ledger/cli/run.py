@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 import typer
+from rich.markup import escape
 
 from ledger.cli.database import aside
 from ledger.errors import InvalidEvent, LedgerError, LedgerStopped, LogUnavailable, SetupProblem
@@ -38,7 +39,7 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_onc
     try:
         return asyncio.run(_with_signals(main, at_once=at_once))
     except LedgerError as error:
-        aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+        aside.print(f"[bold]ledger:[/bold] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(_exit_code(error)) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -197,7 +198,7 @@ def what_if(
 
     answer = run(main)
     if not isinstance(answer, Answer):
-        aside.print(f"[bold]ledger:[/bold] {answer}", soft_wrap=True)
+        aside.print(f"[bold]ledger:[/bold] {escape(str(answer))}", soft_wrap=True)
         raise typer.Exit(VERSION_MISSING if isinstance(answer, AlgorithmMissing) else INVALID)
     if as_json:
         typer.echo(json.dumps(telling.plain(answer)))
