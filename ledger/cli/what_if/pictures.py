@@ -7,6 +7,8 @@ that a picture in a repository changes only when what it shows does.
 matplotlib draws, and is loaded only here: nothing else needs it (docs/adr/0018-pictures-by-matplotlib.md).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -106,7 +108,7 @@ def _value(row: Row, standing: Standing) -> float | None:
     return None if value is None else float(value)
 
 
-def _panel(axes: "Axes", answer: Answer, curve: _Curve) -> None:
+def _panel(axes: Axes, answer: Answer, curve: _Curve) -> None:
     from matplotlib.ticker import MaxNLocator
 
     samples: Sequence[Sample] = answer.comparison.samples
