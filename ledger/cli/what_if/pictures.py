@@ -125,7 +125,10 @@ def _panel(axes: Axes, answer: Answer, curve: _Curve) -> None:
         )
     axes.set_title(_name(curve.row), loc="left", fontsize=9)
     axes.set_xlabel("position in the log")
-    axes.set_ylim(bottom=0)
+    if any(curve.was) or any(curve.would_be):
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_ylim(0, 1)  # What is nothing all the way has no scale of its own.
     axes.grid(axis="y", color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
