@@ -1,8 +1,10 @@
 """Where snapshots are kept: a row that says of what, and the bytes in compressed parts.
 
 A snapshot is a cache. Its row stays, so that the digests of a fleet's Worlds are a chain that
-replays can meet at; its bytes go once enough newer ones are there. Whether one is to be believed is
-for its reader to find out: nothing is signed here. What the bytes mean is not known here either.
+replays can meet at. Of the bytes those of the newest are kept, for whoever starts, and of the older
+ones a few that lie spread over the log, so that a replay can begin in many places at once. Whether
+one is to be believed is for its reader to find out: nothing is signed here. What the bytes mean is
+not known here either.
 """
 
 import zlib
@@ -19,6 +21,10 @@ from ledger.units import DecisionNumber, Incarnation, Position
 
 KEPT: Final = 3
 """Of each layout: the newest could be damaged, and the one before it be read while it goes."""
+
+SPREAD: Final = 32
+"""And of the layout written last so many at most, and half as many at least, over the whole log:
+each stretch of it keeps its first one, and a stretch is twice as long once there are too many."""
 
 LAYOUTS_KEPT: Final = 2
 """This release's and another's, so that going back to that one is quick too."""
@@ -163,24 +169,36 @@ async def write(
                 columns=("snapshot", "part", "content"),
                 records=((number, part, content) for part, content in enumerate(contents)),
             )
-            await connection.execute(_FORGET, fleet.number, KEPT, LAYOUTS_KEPT)
+            await connection.execute(_FORGET, fleet.number, KEPT, LAYOUTS_KEPT, SPREAD)
     return None
 
 
 _FORGET: Final = """
 WITH kept AS (
-  SELECT s.number,
+  SELECT s.number, s.through,
          row_number() OVER (kind ORDER BY s.through DESC) AS place,
-         max(s.number) OVER (PARTITION BY s.incarnation, s.engine, s.layout, s.types) AS newest
+         max(s.number) OVER kind AS newest,
+         max(s.through) OVER kind AS last
     FROM ledger.snapshots s
     JOIN ledger.snapshot_parts p ON p.snapshot = s.number AND p.part = 0
    WHERE s.fleet = $1
   WINDOW kind AS (PARTITION BY s.incarnation, s.engine, s.layout, s.types)
+), stretched AS (
+  SELECT number, through, place,
+         dense_rank() OVER (ORDER BY newest DESC) AS kind,
+         -- The least power of two of which $4 hold the last one.
+         (SELECT min(1::bigint << n) FROM generate_series(0, 50) n WHERE (1::bigint << n) * $4 > last)
+           AS stretch
+    FROM kept
 ), ranked AS (
-  SELECT number, place, dense_rank() OVER (ORDER BY newest DESC) AS kind FROM kept
+  SELECT number, place, kind,
+         row_number() OVER (PARTITION BY kind, through / stretch ORDER BY through) AS in_stretch
+    FROM stretched
 )
 DELETE FROM ledger.snapshot_parts
- WHERE snapshot IN (SELECT number FROM ranked WHERE place > $2 OR kind > $3)
+ WHERE snapshot IN (
+   SELECT number FROM ranked WHERE kind > $3 OR place > $2 AND (kind > 1 OR in_stretch > 1)
+ )
 """
 
 

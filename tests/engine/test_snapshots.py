@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import count
+from itertools import count, pairwise
 from random import Random
 
 import asyncpg
@@ -113,14 +113,15 @@ async def world_digest(connection: asyncpg.Connection, *, from_snapshots: bool) 
     return snapshot.digest(folding.world)
 
 
-async def test_snapshots_are_written_while_it_decides_and_the_newest_few_are_kept(
-    database_url: str, anybody: asyncpg.Connection
+async def test_snapshots_are_written_while_it_decides_and_their_rows_stay(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(snapshots, "SPREAD", 1)
     await taken_in_and_decided(database_url, anybody, history(400), at_once=60)
 
     written = await positions(anybody, kept=False)
     assert len(written) >= 5
-    assert await positions(anybody) == written[-KEPT:]
+    assert await positions(anybody) == [written[0], *written[-KEPT:]]
     rows = await anybody.fetch("SELECT * FROM ledger_api.snapshots ORDER BY position")
     for row in rows:
         assert (row["fleet"], row["written_by"], row["incarnation"]) == (DEMO, "tests", 1)
@@ -129,6 +130,34 @@ async def test_snapshots_are_written_while_it_decides_and_the_newest_few_are_kep
         size = row["position"] + 1
         root = await trees.root_at(anybody, fleet.number, "events", size=size)
         assert root.hex() == row["event_root"]
+
+
+async def test_old_snapshots_are_kept_spread_over_the_log(
+    anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that segments of a replay begin all over it, however long it has become."""
+    monkeypatch.setattr(snapshots, "SPREAD", 8)
+    fleet = await fleets.open_(anybody, DEMO, clock="event")
+    told = Described(
+        incarnation=Incarnation(1),
+        through=Position(0),
+        decisions=DecisionNumber(0),
+        layout=Layout(1, 1, bytes(32)),
+        digest=bytes(32),
+        event_root=bytes(32),
+        decision_root=bytes(32),
+        bytes=1,
+    )
+    kept: list[int] = []
+    for through in range(9, 1000, 10):
+        said = replace(told, through=Position(through))
+        await snapshots.write(anybody, fleet, said, [b"x"], stored_bytes=1, holder="tests")
+        kept = await positions(anybody)
+        gaps = [later - earlier for earlier, later in pairwise([-1, *kept])]
+        assert kept[-KEPT:] == [at for at in range(9, through + 1, 10)][-KEPT:]
+        assert len(kept) <= 8 + KEPT
+        assert max(gaps) <= max(20, (through + 1) * 2 // 4), "no stretch has none"
+    assert [at for at in kept if at < 970] == [9, 129, 259, 389, 519, 649, 769, 899]
 
 
 async def test_a_restart_folds_what_is_behind_the_newest_snapshot_and_nothing_else(
@@ -487,8 +516,9 @@ async def test_two_snapshots_of_one_position_must_be_the_same(
 
 
 async def test_the_bytes_of_two_layouts_are_kept_and_no_more(
-    database_url: str, anybody: asyncpg.Connection
+    anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(snapshots, "SPREAD", 1)
     await lines.ingest(anybody, [cluster_line(1)])
     fleet = await the_fleet(anybody)
     for layout in (1, 2, 3):
@@ -514,7 +544,10 @@ async def test_the_bytes_of_two_layouts_are_kept_and_no_more(
     kept = await anybody.fetch(
         "SELECT layout, position FROM ledger_api.snapshots WHERE kept ORDER BY layout, position"
     )
-    assert [tuple(row) for row in kept] == [(layout, at) for layout in (2, 3) for at in (2, 3, 4)]
+    newest = [(layout, at) for layout in (2, 3) for at in (2, 3, 4)]
+    assert [tuple(row) for row in kept] == sorted([*newest, (3, 0)]), (
+        "one spread in the last layout"
+    )
     assert len(await positions(anybody, kept=False)) == 15
 
 
