@@ -39,7 +39,9 @@ def replay(
     """
 
     async def audit(connection: Connection, found: Fleet, told: OnProgress) -> Report:
-        return await recomputation.replay(connection, found, on_progress=told)
+        return await recomputation.replay(
+            connection, found, on_progress=lambda _, count, __: told(count)
+        )
 
     _audit(fleet, database_url, data, audit, as_json=as_json, done="replays the same")
 

@@ -57,6 +57,18 @@ async def cursor(connection: asyncpg.Connection, fleet: Fleet) -> tuple[Position
     return Position(row["through"]), row["decisions"]
 
 
+async def made_by(connection: asyncpg.Connection, fleet: Fleet, position: Position) -> int:
+    """How many decisions were made about the events up to a position."""
+    with refusals_named():
+        number = await connection.fetchval(
+            "SELECT number FROM ledger.decisions WHERE fleet = $1 AND position <= $2"
+            " ORDER BY position DESC, number DESC LIMIT 1",
+            fleet.number,
+            position,
+        )
+    return 0 if number is None else number + 1
+
+
 async def write(
     connection: asyncpg.Connection,
     lease: Lease,

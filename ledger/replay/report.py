@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ledger.facts.canonical import Plain
@@ -25,14 +25,36 @@ Trouble = Literal[
     "decision_missing",
     "decision_unexpected",
     "decision_differs",
+    "step_failed",
     "book_differs",
+    "snapshot_differs",
     "version_missing",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
-    {"decision_missing", "decision_unexpected", "decision_differs", "book_differs"}
+    {
+        "decision_missing",
+        "decision_unexpected",
+        "decision_differs",
+        "step_failed",
+        "book_differs",
+        "snapshot_differs",
+    }
 )
 """Troubles of what does not follow; every other one says that the log itself is not whole."""
+
+Stage = Literal["fold", "trigger", "order", "question", "version", "answer", "record", "chance"]
+"""Where on the way from an event to the bytes of a decision the two part first.
+
+``fold``      the World is another one
+``trigger``   something is asked that was not, or not asked that was
+``order``     the same is asked, in another order
+``question``  the same is asked about, but other things go in: of the World, or taken from it otherwise
+``version``   another rule, or another version of it, answers
+``answer``    the same goes in, and something else comes out
+``record``    the answer is the same, and is spelled otherwise
+``chance``    the program answers otherwise each time it is asked
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +69,17 @@ class Divergence:
     """JSON pointer of the first difference inside the record."""
     recorded: str | None = None
     recomputed: str | None = None
+    stage: Stage | None = None
+    """None where the log itself is not whole."""
+    kind: str | None = None
+    """Of the decision."""
+    recorded_digest: str | None = None
+    recomputed_digest: str | None = None
+    """Of what differs: the leaf of a decision, or the bytes of a World."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Which rules made what was recorded and what was recomputed, and which the policy names."""
+    slice: str | None = None
+    """The file that holds what is needed to see it again."""
 
     def as_plain(self) -> Plain:
         """For ``--json``."""
@@ -58,6 +91,12 @@ class Divergence:
             "path": self.path,
             "recorded": self.recorded,
             "recomputed": self.recomputed,
+            "stage": self.stage,
+            "kind": self.kind,
+            "recorded_digest": self.recorded_digest,
+            "recomputed_digest": self.recomputed_digest,
+            "versions": dict(self.versions),
+            "slice": self.slice,
         }
 
 
@@ -72,6 +111,8 @@ class Report:
     decision_root: str
     decided_through: int
     diverged: Divergence | None
+    shown: "Shown | None" = None
+    """None where nothing was recomputed."""
 
     @property
     def exit_code(self) -> int:
@@ -84,7 +125,7 @@ class Report:
 
     def as_plain(self) -> Plain:
         """For ``--json``."""
-        return {
+        told: dict[str, Plain] = {
             "fleet": self.fleet,
             "events": self.events,
             "decisions": self.decisions,
@@ -93,14 +134,51 @@ class Report:
             "decided_through": self.decided_through,
             "diverged": None if self.diverged is None else self.diverged.as_plain(),
         }
+        if self.shown is not None:
+            told["shown"] = self.shown.as_plain()
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a replay recomputed, and from where on that is a proof."""
+
+    first: int
+    through: int
+    """Positions between which every decision was recomputed and compared."""
+    begins_at: int
+    """From which position on everything was folded. 0: nothing had to be believed."""
+    segments: int
+    workers: int
+    subject: str | None
+    left_out: tuple[str, ...]
+    """Snapshots that did not fit this log or this program, and why: no segment began there."""
+
+    @property
+    def proves(self) -> bool:
+        """Whether it shows that the decisions follow from the log, and from nothing else."""
+        return self.begins_at == 0
+
+    def as_plain(self) -> Plain:
+        """For ``--json``."""
+        return {
+            "first": self.first,
+            "through": self.through,
+            "begins_at": self.begins_at,
+            "proves": self.proves,
+            "segments": self.segments,
+            "workers": self.workers,
+            "subject": self.subject,
+            "left_out": self.left_out,
+        }
 
 
 ABSENT: Final = "(absent)"
 
 
-def first_difference(recorded: bytes, recomputed: bytes) -> tuple[str, str, str]:
-    """JSON pointer of the first difference between two records, and both values there."""
-    return _difference("", json.loads(recorded), json.loads(recomputed))
+def first_difference(recorded: Plain, recomputed: Plain) -> tuple[str, str, str]:
+    """JSON pointer of the first difference between two values, and what each has there."""
+    return _difference("", recorded, recomputed)
 
 
 def _difference(path: str, one: Plain, other: Plain) -> tuple[str, str, str]:
@@ -115,7 +193,7 @@ def _difference(path: str, one: Plain, other: Plain) -> tuple[str, str, str]:
             return below, _spelled(left[key]), ABSENT
         if left[key] != right[key]:
             return _difference(below, left[key], right[key])
-    raise AssertionError("two records that differ as bytes differ somewhere as values")
+    return path, _spelled(one), _spelled(other)
 
 
 def _members(value: Plain) -> Mapping[Any, Plain] | None:

@@ -14,7 +14,7 @@ from ledger.log import fleets, lines
 from ledger.log.database import connect
 from ledger.reducers.tasks import QueueNamespace, Use
 from ledger.reducers.world import World
-from ledger.replay import replay as recomputation
+from ledger.replay import comparing
 from ledger.replay.replay import replay
 from ledger.replay.report import DIVERGED, INVALID, SAME, Report, first_difference
 from ledger.units import FleetName
@@ -124,7 +124,7 @@ async def test_a_decision_that_does_not_follow_is_named_to_the_value(
     """The log is whole, but the rule that made it was another one: each residual went astray."""
     honest = record
     monkeypatch.setattr(
-        recomputation, "record", lambda made: honest(made).replace(b'"c1":2', b'"c1":1')
+        comparing, "record", lambda made: honest(made).replace(b'"c1":2', b'"c1":1')
     )
 
     report = await replayed(decided)
@@ -148,7 +148,7 @@ async def test_a_book_that_does_not_add_up_is_named_though_every_decision_follow
         jobs = replace(step.world.jobs, used=used)
         return replace(step, world=replace(step.world, jobs=jobs))
 
-    monkeypatch.setattr(recomputation, "advance", careless)
+    monkeypatch.setattr(comparing, "advance", careless)
 
     report = await replayed(decided)
 
@@ -160,9 +160,9 @@ async def test_a_book_that_does_not_add_up_is_named_though_every_decision_follow
 
 
 def test_the_first_difference_is_a_json_pointer() -> None:
-    assert first_difference(b'{"a":[1,{"b/c":2}]}', b'{"a":[1,{"b/c":3}]}') == (
+    assert first_difference({"a": [1, {"b/c": 2}]}, {"a": [1, {"b/c": 3}]}) == (
         "/a/1/b~1c",
         "2",
         "3",
     )
-    assert first_difference(b'{"a":[1]}', b'{"a":[1,2]}') == ("/a/1", "(absent)", "2")
+    assert first_difference({"a": [1]}, {"a": [1, 2]}) == ("/a/1", "(absent)", "2")
