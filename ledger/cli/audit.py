@@ -1,4 +1,4 @@
-"""``ledger verify`` and ``ledger replay``: show that nothing was touched and that it all follows."""
+"""``ledger verify``: show that nothing was touched."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,6 @@ from ledger.errors import SetupProblem
 from ledger.log import fleets
 from ledger.log.database import Connection, connect
 from ledger.log.fleets import Fleet
-from ledger.replay import replay as recomputation
 from ledger.replay import verify as verification
 from ledger.replay.report import Report
 from ledger.replay.verify import OnProgress
@@ -23,27 +22,6 @@ from ledger.units import FleetName
 FleetOption = Annotated[str, typer.Option("--fleet", help="The fleet to audit.")]
 
 Audit = Callable[[Connection, Fleet, OnProgress], Awaitable[Report]]
-
-
-def replay(
-    fleet: FleetOption,
-    database_url: DatabaseUrl = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Recompute every decision of a fleet from position 0 and compare it with what was recorded.
-
-    The log is verified first, and the book that comes out is added up again. Exit code 0: the same,
-    byte for byte; 1: a decision differs, or a sum of the book, the first one is named; 2: the log
-    itself is not whole; 3: a version of a rule is not known here.
-    """
-
-    async def audit(connection: Connection, found: Fleet, told: OnProgress) -> Report:
-        return await recomputation.replay(
-            connection, found, on_progress=lambda _, count, __: told(count)
-        )
-
-    _audit(fleet, database_url, data, audit, as_json=as_json, done="replays the same")
 
 
 def verify(

@@ -14,6 +14,7 @@ from ledger.cli import (
     operating,
     quarantine,
     readers,
+    replaying,
     sealing,
     simulating,
     sql,
@@ -73,7 +74,7 @@ app.command("sql", rich_help_panel=ASK)(sql.sql)
 app.command("explain", rich_help_panel=ASK)(explaining.explain)
 app.command("diff", rich_help_panel=ASK)(differing.diff)
 app.command("verify", rich_help_panel=ASK)(audit.verify)
-app.command("replay", rich_help_panel=ASK)(audit.replay)
+app.command("replay", rich_help_panel=ASK)(replaying.replay)
 app.command("what-if", rich_help_panel=ASK)(what_if.what_if)
 app.command("prove", rich_help_panel=ASK)(sealing.prove)
 app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)

@@ -27,7 +27,7 @@ from ledger.log import merkle
 from ledger.reducers.evolve import ENGINE_VERSION
 from ledger.reducers.world import World
 from ledger.replay.report import Divergence, Stage, Trouble, first_difference
-from ledger.units import Subject
+from ledger.units import Position, Subject
 
 Told = Mapping[str, Any]
 """A record as plain data."""
@@ -75,7 +75,7 @@ def compare(
         told = Divergence("version_missing", event.position, recorded=str(missing))
         return Compared(None, (), replace(told, stage="version", versions=_in_force(world)))
     except Exception as failed:  # noqa: BLE001 - whatever a program does wrong, where is told
-        return Compared(None, (), _failed(world, event, failed))
+        return Compared(None, (), failing(world, event.position, event.subject, failed))
     if subject is not None:
         recorded = [one for one in recorded if is_about(orjson.loads(one)["subject"], subject)]
     if [record for record, _ in spelled] == list(recorded):
@@ -211,7 +211,8 @@ _ROOMS: Final[Mapping[str, Stage]] = {
 }
 
 
-def _failed(world: World, event: Event, failed: Exception) -> Divergence:
+def failing(world: World, position: Position, subject: str, failed: Exception) -> Divergence:
+    """That a step could not be taken, and in which room."""
     stage: Stage = "fold"
     where = ""
     for frame, _ in walk_tb(failed.__traceback__):
@@ -221,8 +222,8 @@ def _failed(world: World, event: Event, failed: Exception) -> Divergence:
             stage, where = _ROOMS[room], f"{module}.{frame.f_code.co_name}: "
     return Divergence(
         "step_failed",
-        event.position,
-        subject=event.subject,
+        position,
+        subject=subject,
         recomputed=f"{where}{type(failed).__name__}: {failed}",
         stage=stage,
         versions=_in_force(world),

@@ -30,9 +30,10 @@ from ledger.reducers.conservation import differences
 from ledger.reducers.evolve import follow
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World, begin
-from ledger.replay.comparing import compare
-from ledger.replay.report import Divergence
+from ledger.replay.comparing import compare, failing
+from ledger.replay.report import DIVERGENCES, Divergence
 from ledger.replay.segments import Segment
+from ledger.replay.slices import Evidence, evidence
 from ledger.replay.worlds import first_unequal
 from ledger.units import Incarnation, Position, Subject
 
@@ -52,6 +53,8 @@ class Recomputed:
     world: World | None
     """None where it could not be folded to its end."""
     trouble: Divergence | None
+    evidence: Evidence | None = None
+    """What is needed to see the same again, where it is the work of one event."""
 
 
 async def beginning(
@@ -86,7 +89,12 @@ async def recompute(
     async for page in pages:
         for place, (stored, decided) in enumerate(page):
             recorded = [one.record for one in decided]
-            happened = event(stored)
+            try:
+                happened = event(stored)
+            except Exception as failed:  # noqa: BLE001 - it could be read when it was decided about
+                return Recomputed(
+                    None, failing(world, Position(stored.position), stored.subject, failed)
+                )
             if happened.position < segment.compared_from:
                 try:
                     world = follow(world, happened, [from_record(one) for one in recorded])
@@ -97,8 +105,11 @@ async def recompute(
             compared = compare(world, happened, recorded, subject=subject)
             trouble = compared.trouble
             if trouble is not None:
+                held = None
+                if trouble.trouble in DIVERGENCES:
+                    held = evidence(world, stored, recorded, trouble)
                 rest = _after(page[place:], pages)
-                return Recomputed(None, await _located(trouble, rest, world, segment))
+                return Recomputed(None, await _located(trouble, rest, world, segment), held)
             if subject is None or compared.decided(recorded):
                 assert compared.world is not None, "nothing failed"
                 world = compared.world

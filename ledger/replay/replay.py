@@ -1,11 +1,11 @@
 """Show that every decision follows from the log.
 
-The log is verified first (``ledger.replay.verify``); a replay over rows that do not fit their tree
-would prove nothing and is not started. Then every event is folded through the one pure step that
+The log is verified (``ledger.replay.verify``); a replay over rows that do not fit their tree would
+prove nothing, and nothing is said of it. Then every event is folded through the one pure step that
 decided live, and each decision it yields must be, byte for byte, the one that was recorded
 (``ledger.replay.recomputing``). History is cut at recorded snapshots (``ledger.replay.segments``), so
-that several processes can do it at once (``ledger.replay.workers``); the World at each cut must be the
-recorded one, whoever made it. The first difference is reported. In the end the World that came out of
+that several processes can do it at once (``ledger.replay.workers``), while this one verifies; the World at
+each cut must be the recorded one, whoever made it. The first difference is reported. In the end the World that came out of
 it is added up again from nothing (``ledger.reducers.conservation``): a sum that is not what it is the
 sum of is our own mistake, and would be made again by every replay.
 
@@ -14,19 +14,24 @@ only those about it. What that shows is less, and the report says so. Events beh
 cursor are verified but not compared: they are not decided yet.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
-from ledger.log import fleets
+from ledger.log import decisions, fleets
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
-from ledger.replay import workers
+from ledger.log.history import decided_pages
+from ledger.replay import slices, workers
+from ledger.replay.reducing import Candidates, smallest
 from ledger.replay.report import Divergence, Report, Shown
-from ledger.replay.segments import START, Range, Segment, cut, cuts
+from ledger.replay.segments import START, Range, Segment, cut, cuts, is_intact
+from ledger.replay.slices import Evidence, Slice
 from ledger.replay.verify import Verified, reported, verify
-from ledger.replay.workers import Task
+from ledger.replay.workers import Done, Task
 from ledger.units import Position, Subject
 
 Phase = Literal["verify", "replay"]
@@ -45,9 +50,13 @@ class Wanted:
     subject: Subject | None = None
     """None: whoever was decided about."""
     workers: int = 1
+    checks_snapshots: bool = False
+    """Cut at every snapshot there is, so that each is compared, however many workers there are."""
+    slice_to: Callable[[Divergence], Path] | None = None
+    """The file for the slice of a divergence; None: none is written."""
 
 
-EVERYTHING = Wanted()
+EVERYTHING: Final = Wanted()
 
 
 async def replay(
@@ -64,55 +73,144 @@ async def replay(
     """
     tell = _nobody if on_progress is None else on_progress
     with seldom_collected():
-        verified = await verify(
-            connection, fleet, on_progress=lambda count: tell("verify", count, None)
+        if url is not None and wanted.workers > 1:
+            early = await _planned_early(connection, fleet, wanted)
+            if early is not None and len(early.segments) > 1:
+                return await _beside(connection, fleet, url, early, wanted, tell)
+        verified = await verify(connection, fleet, on_progress=_verifying(tell))
+        plan = None
+        if verified.trouble is None:
+            decided = verified.through, verified.decisions.size
+            plan = await _planned(connection, fleet, wanted, *decided)
+        if plan is None:
+            return reported(fleet, verified)
+        done = await workers.one_by_one(
+            connection, plan.task, plan.segments, on_folded=plan.telling(tell)
         )
+        return await _told(connection, fleet, verified, plan, done, wanted, workers=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done, by segments."""
+
+    task: Task
+    segments: list[Segment]
+    range: Range
+    left_out: tuple[str, ...]
+
+    def telling(self, tell: OnProgress) -> Callable[[int], None]:
+        """Tells how many of all events were folded."""
+        total = sum(segment.events for segment in self.segments)
+        return lambda count: tell("replay", count, total)
+
+    def report(self, fleet: Fleet, verified: Verified, *, workers: int) -> Report:
+        """What was found, and what it shows."""
+        shown = Shown(
+            first=self.range.first,
+            through=self.range.through,
+            begins_at=self.segments[0].first,
+            segments=len(self.segments),
+            workers=workers,
+            subject=self.task.subject,
+            left_out=self.left_out,
+        )
+        return replace(reported(fleet, verified), shown=shown)
+
+
+async def _beside(
+    connection: Connection, fleet: Fleet, url: str, plan: _Plan, wanted: Wanted, tell: OnProgress
+) -> Report:
+    """Workers recompute while this process verifies; if the log is not whole, nothing they say counts."""
+    several = len(plan.segments)
+    recomputing = asyncio.create_task(
+        workers.at_once(
+            url, plan.task, plan.segments, workers=several, on_folded=plan.telling(tell)
+        )
+    )
+    try:
+        verified = await verify(connection, fleet, on_progress=_verifying(tell))
         if verified.trouble is not None:
             return reported(fleet, verified)
-        trouble, shown = await _recompute(connection, fleet, url, verified, wanted, tell)
-    return replace(reported(fleet, replace(verified, trouble=trouble)), shown=shown)
+        done = await recomputing
+    finally:
+        recomputing.cancel()
+        await asyncio.wait({recomputing})
+    return await _told(connection, fleet, verified, plan, done, wanted, workers=several)
 
 
-async def _recompute(
+async def _told(
     connection: Connection,
     fleet: Fleet,
-    url: str | None,
     verified: Verified,
+    plan: _Plan,
+    done: Done,
     wanted: Wanted,
-    tell: OnProgress,
-) -> tuple[Divergence | None, Shown | None]:
+    *,
+    workers: int,
+) -> Report:
+    """The report, with the slice written of what it says."""
+    trouble = done.trouble
+    if trouble is not None and done.evidence is not None and wanted.slice_to is not None:
+        piece = await _sliced(connection, fleet, done.evidence, trouble)
+        file = wanted.slice_to(trouble)
+        slices.write(file, piece, trouble)
+        trouble = replace(trouble, slice=str(file))
+    return plan.report(fleet, replace(verified, trouble=trouble), workers=workers)
+
+
+async def _sliced(
+    connection: Connection, fleet: Fleet, evidence: Evidence, trouble: Divergence
+) -> Slice:
+    found = Candidates(evidence)
+    last = evidence.piece.events[-1].position
+    await found.gather(decided_pages(connection, fleet, through=last))
+    return smallest(found, trouble)
+
+
+async def _planned_early(connection: Connection, fleet: Fleet, wanted: Wanted) -> _Plan | None:
+    """A plan before the log was verified; None where what is recorded does not even allow one."""
+    try:
+        return await _planned(connection, fleet, wanted, *await decisions.cursor(connection, fleet))
+    except AssertionError:  # A head of another form than heads have: verifying says which.
+        return None
+
+
+async def _planned(
+    connection: Connection, fleet: Fleet, wanted: Wanted, through: Position, count: int
+) -> _Plan | None:
+    """For a log decided so far; None where nothing of what is wanted is in it."""
     genesis = await fleets.read_genesis(connection, fleet)
-    last = verified.through if wanted.through is None else min(wanted.through, verified.through)
+    last = through if wanted.through is None else min(wanted.through, through)
     if genesis is None or last < wanted.first:
-        return None, None
+        return None
+    if last < through:
+        count = await decisions.made_by(connection, fleet, last)
     incarnation = await fleets.incarnation(connection, fleet)
-    found = await cuts(connection, fleet, incarnation, verified)
-    segments = cut(Range(wanted.first, last), found.stored)
-    task = Task(fleet, genesis, incarnation, wanted.subject, adds_up=wanted.subject is None)
-    total = sum(segment.events for segment in segments)
-
-    def folded(count: int) -> None:
-        tell("replay", count, total)
-
-    several = min(wanted.workers, len(segments)) if url is not None else 1
-    if several > 1 and url is not None:
-        trouble = await workers.at_once(url, task, segments, workers=several, on_folded=folded)
-    else:
-        trouble = await workers.one_by_one(connection, task, segments, on_folded=folded)
-    return trouble, Shown(
-        first=wanted.first,
-        through=last,
-        begins_at=_believed(segments),
-        segments=len(segments),
-        workers=several,
-        subject=wanted.subject,
-        left_out=found.left_out,
+    found = await cuts(connection, fleet, incarnation, through=through, count=count)
+    places, left_out = found.stored, found.left_out
+    range_ = Range(wanted.first, last)
+    while True:
+        segments = cut(range_, count, places, workers=wanted.workers, every=wanted.checks_snapshots)
+        damaged = [
+            one.begins
+            for one in segments
+            if one.begins is not None and not await is_intact(connection, one.begins)
+        ]
+        if not damaged:
+            break
+        left_out += [f"{one.described.through}: its bytes are damaged" for one in damaged]
+        places = [one for one in places if one not in damaged]
+    return _Plan(
+        Task(fleet, genesis, incarnation, wanted.subject, adds_up=wanted.subject is None),
+        segments,
+        range_,
+        tuple(left_out),
     )
 
 
-def _believed(segments: list[Segment]) -> int:
-    """Where the chain of segments begins."""
-    return segments[0].first
+def _verifying(tell: OnProgress) -> Callable[[int], None]:
+    return lambda count: tell("verify", count, None)
 
 
 def _nobody(_phase: Phase, _count: int, _total: int | None) -> None:

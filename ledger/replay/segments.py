@@ -6,7 +6,8 @@ itself is only that its decisions follow *if* its snapshot is right. That it is 
 segment before it, and so on down to position 0, where nothing has to be believed: the chain is a
 proof because each link was made from the one before, whoever made it and in whatever order.
 
-A snapshot that does not fit the log that was verified, or this program, is no place to cut.
+A snapshot that does not fit the log, or this program, is no place to cut. To read a World and to
+spell one takes as long as thousands of events, so there are no more segments than workers.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,6 @@ from ledger.log.fleets import Fleet
 from ledger.log.snapshots import Layout, Stored
 from ledger.reducers import snapshot
 from ledger.reducers.evolve import ENGINE_VERSION
-from ledger.replay.verify import Verified
 from ledger.units import Incarnation, Position
 
 START: Final = Position(0)
@@ -61,9 +61,9 @@ class Segment:
 class Cuts(NamedTuple):
     """Snapshots at which a fleet's history can be cut, and those that do not serve."""
 
-    stored: Sequence[Stored]
+    stored: list[Stored]
     """In the order of the log."""
-    left_out: tuple[str, ...]
+    left_out: list[str]
 
 
 class Range(NamedTuple):
@@ -79,26 +79,35 @@ def own_layout() -> Layout:
 
 
 async def cuts(
-    connection: Connection, fleet: Fleet, incarnation: Incarnation, verified: Verified
+    connection: Connection, fleet: Fleet, incarnation: Incarnation, *, through: Position, count: int
 ) -> Cuts:
-    """Every snapshot whose bytes are kept and fit, with those that do not and why."""
+    """The snapshots that say of themselves what fits a log decided so far; the others, and why."""
     fit: list[Stored] = []
     left_out: list[str] = []
     for stored in reversed(await kept.newest(connection, fleet)):
         try:
-            await _require(connection, fleet, incarnation, verified, stored)
+            await _require(connection, fleet, incarnation, stored, through=through, count=count)
         except (UnusableSnapshot, WrongPosition) as error:
             left_out.append(f"{stored.described.through}: {error}")
         else:
             fit.append(stored)
-    return Cuts(fit, tuple(left_out))
+    return Cuts(fit, left_out)
 
 
-def cut(wanted: Range, places: Sequence[Stored]) -> list[Segment]:
-    """The segments of a range: from the last snapshot before it, or from position 0."""
+def cut(
+    wanted: Range, decisions_by_then: int, places: Sequence[Stored], *, workers: int, every: bool
+) -> list[Segment]:
+    """The segments of a range: from the last snapshot before it, or from position 0.
+
+    As many as there are workers, as equal as the places allow; or as many as there are places.
+    """
     before = [one for one in places if one.described.through < wanted.first]
+    begins = before[-1] if before else None
     within = [one for one in places if wanted.first <= one.described.through < wanted.through]
-    begins = [before[-1] if before else None, *within]
+    if not every:
+        end = _Reached(wanted.through + 1, decisions_by_then, 0)
+        reached = [_reached(begins), *map(_reached, within), end]
+        within = [within[place - 1] for place in _most_even(reached, workers)]
     return [
         Segment(
             place,
@@ -107,23 +116,89 @@ def cut(wanted: Range, places: Sequence[Stored]) -> list[Segment]:
             following,
             wanted.first,
         )
-        for place, (one, following) in enumerate(zip(begins, [*within, None], strict=True))
+        for place, (one, following) in enumerate(
+            zip([begins, *within], [*within, None], strict=True)
+        )
     ]
+
+
+class _Reached(NamedTuple):
+    """How much of a log lies before a place where it can be cut."""
+
+    events: int
+    decisions: int
+    bytes: int
+    """Of the World there."""
+
+
+def _reached(stored: Stored | None) -> _Reached:
+    if stored is None:
+        return _Reached(0, 0, 0)
+    said = stored.described
+    return _Reached(said.through + 1, said.decisions, said.bytes)
+
+
+EVENT_NANOSECONDS: Final = 40_000
+DECISION_NANOSECONDS: Final = 400_000
+READ_NANOSECONDS: Final = 65
+SPELLED_NANOSECONDS: Final = 30
+"""What things cost in the mean: an event, a decision, a byte of a World read, one spelled. Only how
+they compare matters, and that only for how even the segments become."""
+
+
+def _cost(one: _Reached, other: _Reached) -> int:
+    """Of the segment between two places."""
+    return (
+        (other.events - one.events) * EVENT_NANOSECONDS
+        + (other.decisions - one.decisions) * DECISION_NANOSECONDS
+        + one.bytes * READ_NANOSECONDS
+        + other.bytes * SPELLED_NANOSECONDS
+    )
+
+
+def _most_even(reached: Sequence[_Reached], workers: int) -> list[int]:
+    """Which places between the first and the last to cut at, so that the longest segment is short.
+
+    For one worker more, the best last segment behind each place is looked for.
+    """
+    last = len(reached) - 1
+    # By place: how long the longest segment up to there is at least, and where it is cut for that.
+    best: list[tuple[int, list[int]]] = [(_cost(reached[0], one), []) for one in reached]
+    for _ in range(workers - 1):
+        best = [
+            min(
+                [
+                    best[place],
+                    *(
+                        (
+                            max(best[cut_][0], _cost(reached[cut_], reached[place])),
+                            [*best[cut_][1], cut_],
+                        )
+                        for cut_ in range(1, place)
+                    ),
+                ],
+                key=lambda one: (one[0], len(one[1])),
+            )
+            for place in range(last + 1)
+        ]
+    return best[last][1]
 
 
 async def _require(
     connection: Connection,
     fleet: Fleet,
     incarnation: Incarnation,
-    verified: Verified,
     stored: Stored,
+    *,
+    through: Position,
+    count: int,
 ) -> None:
     said = stored.described
     if said.layout != own_layout():
         raise UnusableSnapshot("it was written by a program with another layout")
     if said.incarnation != incarnation:
         raise UnusableSnapshot(f"it is of incarnation {said.incarnation}, not {incarnation}")
-    if said.through > verified.through or said.decisions > verified.decisions.size:
+    if said.through > through or said.decisions > count:
         raise UnusableSnapshot("it is of a log that is longer than this one")
     roots = (
         await trees.root_at(connection, fleet.number, "events", size=said.through + 1),
@@ -133,8 +208,11 @@ async def _require(
         raise UnusableSnapshot("its roots are not those of the log")
     if await decisions.made_by(connection, fleet, said.through) != said.decisions:
         raise UnusableSnapshot("it counts other decisions than were made by then")
+
+
+async def is_intact(connection: Connection, stored: Stored) -> bool:
+    """Whether the bytes of a snapshot are those that it was written with."""
     whole = sha256()
     async for lines in kept.lines(connection, stored):
         whole.update(b"".join(lines))
-    if whole.digest() != said.digest:
-        raise UnusableSnapshot("its bytes are damaged")
+    return whole.digest() == stored.described.digest

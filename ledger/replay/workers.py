@@ -1,7 +1,8 @@
 """The segments of a replay, done one after the other or by several processes at once.
 
-Whoever does them, the outcome is the same: the divergence with the lowest position, and of two at one
-position that of the earlier segment. A worker that comes past a divergence that is known already
+Whoever does them, the outcome is the same where the Worlds at the cuts are right, and where one is
+not, that is found: the divergence with the lowest position is reported, and of two at one position
+that of the earlier segment. A worker that comes past a divergence that is known already
 stops, because nothing behind it can be the first.
 
 Workers are forked, so they have the program as it is in the memory of their parent. Each opens a
@@ -30,6 +31,7 @@ from ledger.replay import recomputing
 from ledger.replay.recomputing import GoOn
 from ledger.replay.report import Divergence
 from ledger.replay.segments import Segment
+from ledger.replay.slices import Evidence
 from ledger.units import Incarnation, Position, Subject
 
 READER: Final[Role] = "ledger_signer"
@@ -63,11 +65,12 @@ class Done:
 
     place: int
     trouble: Divergence | None
+    evidence: Evidence | None
 
 
 async def one_by_one(
     connection: Connection, task: Task, segments: Sequence[Segment], *, on_folded: OnFolded
-) -> Divergence | None:
+) -> Done:
     """All segments in this process, each beginning with the World that the one before it ended with."""
     world = None
     first = segments[0].first
@@ -81,25 +84,23 @@ async def one_by_one(
             try:
                 world = await _beginning(connection, task, segment)
             except UnusableSnapshot as error:
-                return _unusable(segment, error)
+                return Done(segment.place, _unusable(segment, error), None)
         done = await _fold(connection, task, segment, world, go_on)
         if done.trouble is not None:
-            return done.trouble
+            return Done(segment.place, done.trouble, done.evidence)
         world = done.world
-    return None
+    return Done(len(segments), None, None)
 
 
 async def at_once(
     url: str, task: Task, segments: Sequence[Segment], *, workers: int, on_folded: OnFolded
-) -> Divergence | None:
+) -> Done:
     """The segments in as many processes, the longest first."""
     fork = get_context("fork")
     # What each segment has folded, and behind them the lowest position at which something diverged.
     shared = fork.Array("q", [0] * len(segments) + [NOWHERE])
     loop = asyncio.get_running_loop()
-    pool = ProcessPoolExecutor(
-        min(workers, len(segments)), fork, initializer=_begin, initargs=(shared, os.getpid())
-    )
+    pool = ProcessPoolExecutor(workers, fork, initializer=_begin, initargs=(shared, os.getpid()))
     try:
         waiting = {
             loop.run_in_executor(pool, _work, url, task, segment)
@@ -119,8 +120,7 @@ async def at_once(
     finally:
         shared[len(segments)] = -1  # Nobody waits for them any more.
         pool.shutdown(cancel_futures=True)
-    troubles = [(_position(one.trouble), one.place, one.trouble) for one in done if one.trouble]
-    return min(troubles, key=lambda one: one[:2])[2] if troubles else None
+    return min(done, key=_order)
 
 
 _shared: "SynchronizedArray[int]"
@@ -145,23 +145,23 @@ def _work(url: str, task: Task, segment: Segment) -> Done:
         _shared[segment.place] = position - segment.first
         return position <= _shared[len(_shared) - 1]
 
-    async def main() -> Divergence | None:
+    async def main() -> Done:
         connection = await connect(url, READER)
         try:
             world = await _beginning(connection, task, segment)
-            return (await _fold(connection, task, segment, world, go_on)).trouble
+            done = await _fold(connection, task, segment, world, go_on)
+            return Done(segment.place, done.trouble, done.evidence)
         except UnusableSnapshot as error:
-            return _unusable(segment, error)
+            return Done(segment.place, _unusable(segment, error), None)
         finally:
             await connection.close()
 
     with seldom_collected():
-        trouble = asyncio.run(main())
-    if trouble is not None:
-        with _shared.get_lock():
-            last = len(_shared) - 1
-            _shared[last] = min(_shared[last], _position(trouble))
-    return Done(segment.place, trouble)
+        done = asyncio.run(main())
+    with _shared.get_lock():
+        last = len(_shared) - 1
+        _shared[last] = min(_shared[last], _order(done)[0])
+    return done
 
 
 async def _beginning(connection: Connection, task: Task, segment: Segment) -> World:
@@ -201,6 +201,10 @@ def _unusable(segment: Segment, error: UnusableSnapshot) -> Divergence:
     return Divergence("snapshot_differs", segment.first - 1, stage="fold", recorded=str(error))
 
 
-def _position(trouble: Divergence) -> int:
+def _order(done: Done) -> tuple[int, int]:
+    """What is found first comes first; nothing found, behind everything."""
+    trouble = done.trouble
+    if trouble is None:
+        return NOWHERE, done.place
     assert trouble.position is not None, "what is found in a segment is at a position"
-    return trouble.position
+    return trouble.position, done.place

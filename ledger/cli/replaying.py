@@ -1,0 +1,251 @@
+"""``ledger replay``: recompute every decision, or some, and show where the first one parts."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.run import REFUSED, run
+from ledger.errors import InvalidRequest, SetupProblem
+from ledger.log import fleets
+from ledger.log.database import connect
+from ledger.replay import slices
+from ledger.replay.replay import Phase, Wanted
+from ledger.replay.replay import replay as recompute
+from ledger.replay.report import DIVERGED, SAME, VERSION_MISSING, Divergence, Report
+from ledger.replay.segments import START
+from ledger.replay.workers import READER
+from ledger.units import FleetName, Position, Subject
+
+_MEANT: Final = {
+    "fold": "the World is another one",
+    "trigger": "something is asked that was not, or not asked that was",
+    "order": "the same is asked, in another order",
+    "question": "other things go into the question",
+    "version": "another rule answers",
+    "answer": "the same goes in, something else comes out",
+    "record": "the same answer is spelled otherwise",
+    "chance": "the program answers otherwise each time",
+}
+
+
+def replay(
+    fleet: Annotated[
+        str | None, typer.Option("--fleet", help="The fleet to audit.", show_default=False)
+    ] = None,
+    first: Annotated[
+        int | None,
+        typer.Option("--from", metavar="POSITION", min=0, help="Compare from this event on."),
+    ] = None,
+    through: Annotated[
+        int | None,
+        typer.Option("--to", metavar="POSITION", min=0, help="Compare up to this event."),
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE/NAME",
+            help="Compare only what was decided about this workload, job or volume.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes that recompute at once. Default: as many as there are cores."
+        ),
+    ] = None,
+    check_snapshots: Annotated[
+        bool,
+        typer.Option(
+            "--check-snapshots",
+            help="Compare every snapshot that is kept, not only those that workers begin with.",
+        ),
+    ] = False,
+    piece: Annotated[
+        Path | None,
+        typer.Option(
+            "--slice",
+            metavar="FILE",
+            help="Replay what an earlier replay cut out of a history. No database is asked.",
+        ),
+    ] = None,
+    slice_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to write the slice of a divergence."
+            " Default: FLEET-POSITION.slice.json, in this directory.",
+            show_default=False,
+        ),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the decisions of a fleet and compare them with what was recorded.
+
+    The log is verified too, and the book that comes out of the whole of it is added up again. Exit
+    code 0: the same, byte for byte; 1: something differs, and the first of it is named; 2: the log
+    itself is not whole; 3: a version of a rule is not known here. docs/replay.md tells what that
+    shows.
+    """
+    if piece is not None:
+        _replay_slice(piece, as_json=as_json)
+    if fleet is None:
+        raise typer.BadParameter("which fleet is to be replayed?", param_hint="--fleet")
+
+    def file_of(trouble: Divergence) -> Path:
+        return slice_to or Path(f"{fleet}-{trouble.position}.slice.json")
+
+    wanted = Wanted(
+        first=START if first is None else Position(first),
+        through=None if through is None else Position(through),
+        subject=None if subject is None else Subject(subject),
+        workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        checks_snapshots=check_snapshots,
+        slice_to=file_of,
+    )
+
+    async def main() -> Report:
+        url = await locate(database_url, data)
+        connection = await connect(url, READER)
+        try:
+            found = await fleets.find(connection, FleetName(fleet))
+            if found is None:
+                raise SetupProblem(
+                    f"fleet {fleet}: there is none of this name; see `ledger status`"
+                )
+            with _Shown(hidden=as_json or not aside.is_terminal) as shown:
+                return await recompute(
+                    connection, found, url=url, wanted=wanted, on_progress=shown.tell
+                )
+        finally:
+            await connection.close()
+
+    report = run(main)
+    if as_json:
+        typer.echo(json.dumps(report.as_plain()))
+    else:
+        _print(report)
+    raise typer.Exit(report.exit_code)
+
+
+class _Shown:
+    """A bar for each thing that is done, with its rate and the time left."""
+
+    def __init__(self, *, hidden: bool) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=aside,
+            transient=True,
+            disable=hidden,
+        )
+        self._tasks = {
+            "verify": self._progress.add_task("verify", total=None, visible=False),
+            "replay": self._progress.add_task("replay", total=None, visible=False),
+        }
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def tell(self, phase: Phase, count: int, total: int | None) -> None:
+        """How far it is."""
+        self._progress.update(self._tasks[phase], completed=count, total=total, visible=True)
+
+
+class _Rate(ProgressColumn):
+    """Events a second."""
+
+    def render(self, task: Task) -> Text:  # type: ignore[explicit-override]  # Python 3.11 has no word for it
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s")
+
+
+def _replay_slice(file: Path, *, as_json: bool) -> None:
+    try:
+        piece, found = slices.read(file)
+        trouble = slices.runnable(piece)
+    except InvalidRequest as error:
+        aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+        raise typer.Exit(REFUSED) from error
+    if as_json:
+        told = None if trouble is None else trouble.as_plain()
+        typer.echo(json.dumps({"events": len(piece.events), "diverged": told, "found": found}))
+    else:
+        typer.echo(f"{len(piece.events):>12,} events, the last at {piece.events[-1].position}")
+        if trouble is None:
+            typer.echo("this program makes what was recorded")
+        else:
+            _print_trouble(trouble)
+    if trouble is None:
+        raise typer.Exit(SAME)
+    raise typer.Exit(VERSION_MISSING if trouble.trouble == "version_missing" else DIVERGED)
+
+
+def _print(report: Report) -> None:
+    typer.echo(f"{report.events:>12,} events       root {report.event_root}")
+    typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
+    shown = report.shown
+    if shown is not None:
+        for left_out in shown.left_out:
+            typer.echo(f"  snapshot left out at {left_out}")
+        segments = "1 segment" if shown.segments == 1 else f"{shown.segments} segments"
+        chain = (
+            "begin at position 0: nothing is believed"
+            if shown.proves
+            else f"begin at position {shown.begins_at}, with a snapshot that is believed"
+        )
+        typer.echo(f"  {segments}, {shown.workers} at once; they {chain}")
+    if report.diverged is not None:
+        _print_trouble(report.diverged)
+        return
+    if shown is None:
+        typer.echo(f"fleet {report.fleet} is whole; nothing was decided there")
+        return
+    whom = "" if shown.subject is None else f" about {shown.subject}"
+    typer.echo(
+        f"fleet {report.fleet} replays the same{whom}, from {shown.first} to {shown.through}"
+    )
+
+
+def _print_trouble(trouble: Divergence) -> None:
+    typer.echo(f"{trouble.trouble} at position {trouble.position}, decision {trouble.decision}")
+    if trouble.stage is not None:
+        typer.echo(f"  {'stage':<18}{trouble.stage}: {_MEANT[trouble.stage]}")
+    for name in (
+        *("kind", "subject", "path", "recorded", "recomputed"),
+        *("recorded_digest", "recomputed_digest", "slice"),
+    ):
+        value = getattr(trouble, name)
+        if value is not None:
+            typer.echo(f"  {name.replace('_', ' '):<18}{value}")
+    if trouble.versions:
+        told = ", ".join(f"{name} {version}" for name, version in trouble.versions.items())
+        typer.echo(f"  {'versions':<18}{told}")

@@ -1,0 +1,240 @@
+"""A file with what is needed to see one divergence again, and nothing else: no database, no log.
+
+A slice holds the event at which two programs part, the decisions that were recorded on it, and
+either the few events before it that make the same happen, or the World as it was. To run it is to
+fold it and to take the last step (``ledger.replay.comparing``).
+
+Events keep their positions and the numbers of decisions that were recorded before them, so that
+what is left of a history makes the same records byte for byte, and can be compared with what was
+recorded in the whole one.
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from ledger.decisions.step import advance
+from ledger.errors import InvalidRequest, UnusableSnapshot
+from ledger.events.codec import decode
+from ledger.facts.decision import record
+from ledger.facts.event import Event
+from ledger.facts.genesis import Genesis, document, from_document
+from ledger.log.read import StoredEvent
+from ledger.reducers import snapshot
+from ledger.reducers.snapshot import Reading
+from ledger.reducers.world import World, begin
+from ledger.replay.comparing import compare, is_about
+from ledger.replay.report import Divergence
+from ledger.units import DecisionNumber, EventType, Incarnation, Microseconds, Position, Subject
+
+SLICE_LAYOUT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of a slice."""
+
+    position: Position
+    recorded_at: Microseconds
+    source: str
+    id: str
+    type: EventType
+    subject: Subject
+    revision: int
+    payload: str
+    decisions: DecisionNumber
+    """How many decisions had been recorded before it."""
+
+    def event(self) -> Event:
+        """As the World is handed it."""
+        return Event(
+            position=self.position,
+            recorded_at=self.recorded_at,
+            source=self.source,
+            id=self.id,
+            type=self.type,
+            subject=self.subject,
+            fact=decode(self.payload.encode(), revision=self.revision),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """All of it."""
+
+    genesis: Genesis
+    incarnation: Incarnation
+    world: bytes | None
+    """The World before the last event, as a snapshot spells it, compressed; None: it follows from the
+    events."""
+    events: tuple[Told, ...]
+    """The last one is that at which the two part."""
+    subject: Subject | None
+    """Whose decisions are compared; None: all."""
+    recorded: tuple[str, ...]
+    """What was recorded about it on the last event."""
+
+
+def told(stored: StoredEvent, decisions: int) -> Told:
+    """A row of the log, as a slice has it."""
+    return Told(
+        position=Position(stored.position),
+        recorded_at=Microseconds(stored.recorded_at_micros),
+        source=stored.source,
+        id=stored.id,
+        type=EventType(stored.type),
+        subject=Subject(stored.subject),
+        revision=stored.revision,
+        payload=stored.payload.decode(),
+        decisions=DecisionNumber(decisions),
+    )
+
+
+def run(piece: Slice) -> Divergence | None:
+    """Fold a slice and compare its last step; None if nothing differs with this program."""
+    *before, last = piece.events
+    world = before_last(piece, [(one, one.event()) for one in before])
+    recorded = [one.encode() for one in piece.recorded]
+    return compare(at(world, last), last.event(), recorded, subject=piece.subject).trouble
+
+
+def before_last(piece: Slice, before: Iterable[tuple[Told, Event]]) -> World:
+    """The World before the last event."""
+    if piece.world is not None:
+        reading = Reading()
+        for line in zlib.decompress(piece.world).splitlines(keepends=True):
+            reading.take(line)
+        return reading.world()
+    world = begin(piece.genesis, incarnation=piece.incarnation)
+    for one, event in before:
+        world = advance(at(world, one), event).world
+    return world
+
+
+def at(world: World, one: Told) -> World:
+    """A World that has counted the events and decisions which a slice leaves out."""
+    return replace(world, position=one.position, decisions=max(world.decisions, one.decisions))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A divergence as it was met: the World before it, the event, what was recorded, what was made."""
+
+    piece: Slice
+    made: "Seen"
+
+
+Seen = tuple[str, ...]
+"""What a last step makes about somebody, or how it fails."""
+
+
+def evidence(
+    world: World, stored: StoredEvent, recorded: Sequence[bytes], trouble: Divergence
+) -> Evidence:
+    """What there is to be seen where a step from this World went wrong."""
+    one = told(stored, world.decisions)
+    failed = trouble.trouble == "step_failed" or trouble.subject is None
+    subject = None if failed else Subject(trouble.subject or "")
+    compressing = zlib.compressobj()
+    spelled = [compressing.compress(line) for line in snapshot.spell(world)]
+    piece = Slice(
+        genesis=world.genesis,
+        incarnation=world.incarnation,
+        world=b"".join([*spelled, compressing.flush()]),
+        events=(one,),
+        subject=subject,
+        recorded=tuple(
+            each.decode()
+            for each in recorded
+            if subject is None or is_about(json.loads(each)["subject"], subject)
+        ),
+    )
+    return Evidence(piece, seen(world, one.event, subject))
+
+
+def seen(world: World, event: Callable[[], Event], subject: Subject | None) -> Seen:
+    """Take a step, and look."""
+    try:
+        return tuple(
+            record(one).decode()
+            for one in advance(world, event()).decisions
+            if subject is None or is_about(one.subject, subject)
+        )
+    except Exception as failed:  # noqa: BLE001 - how it fails is what is looked for
+        return (f"{type(failed).__name__}: {failed}",)
+
+
+def write(file: Path, piece: Slice, found: Divergence) -> None:
+    """Write a slice, with what was found in the whole history beside it for people."""
+    plain = {
+        "ledger_slice": SLICE_LAYOUT,
+        "found": found.as_plain(),
+        "genesis": json.loads(document(piece.genesis)),
+        "incarnation": piece.incarnation,
+        "world": None if piece.world is None else b64encode(piece.world).decode("ascii"),
+        "events": [{name: getattr(one, name) for name in Told.__slots__} for one in piece.events],
+        "subject": piece.subject,
+        "recorded": list(piece.recorded),
+    }
+    file.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read(file: Path) -> tuple[Slice, dict[str, Any]]:
+    """A slice from its file, and what was found when it was cut; raises InvalidRequest."""
+    try:
+        plain = json.loads(file.read_text(encoding="utf-8"))
+        if plain["ledger_slice"] != SLICE_LAYOUT:
+            raise InvalidRequest("unknown_slice", f"{file}: layout {plain['ledger_slice']}")
+        world = plain["world"]
+        piece = Slice(
+            genesis=from_document(json.dumps(plain["genesis"]).encode()),
+            incarnation=Incarnation(plain["incarnation"]),
+            world=None if world is None else b64decode(world),
+            events=tuple(Told(**one) for one in plain["events"]),
+            subject=plain["subject"],
+            recorded=tuple(plain["recorded"]),
+        )
+        _require(piece)
+    except (AttributeError, LookupError, OSError, TypeError, ValueError, zlib.error) as error:
+        raise InvalidRequest("not_a_slice", f"{file}: {type(error).__name__}: {error}") from error
+    return piece, plain["found"]
+
+
+def _require(piece: Slice) -> None:
+    if not piece.events:
+        raise ValueError("it has no events")
+    if any(one.position >= other.position for one, other in pairwise(piece.events)):
+        raise ValueError("its events are not in order")
+
+
+def runnable(piece: Slice) -> Divergence | None:
+    """``run`` for a file that anybody can have written; raises InvalidRequest."""
+    try:
+        return run(piece)
+    except (UnusableSnapshot, zlib.error) as error:
+        raise InvalidRequest(
+            "unknown_world", f"the World in it is of another layout: {error}"
+        ) from error
+
+
+def mentioned(records: Sequence[str]) -> frozenset[str]:
+    """Every name in some records: the keys and texts of their results and reasons."""
+    found: set[str] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict):
+            look([*value, *value.values()])
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner)
+
+    for one in records:
+        look(json.loads(one))
+    return frozenset(found)
