@@ -10,15 +10,12 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
-    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import REFUSED, run
@@ -156,7 +153,7 @@ class _Shown:
             BarColumn(),
             TaskProgressColumn(),
             MofNCompleteColumn(),
-            _Rate(),
+            TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=aside,
@@ -164,8 +161,8 @@ class _Shown:
             disable=hidden,
         )
         self._tasks = {
-            "verify": self._progress.add_task("verify", total=None, visible=False),
-            "replay": self._progress.add_task("replay", total=None, visible=False),
+            "verify": self._progress.add_task("verify", total=None, visible=False, rate=""),
+            "replay": self._progress.add_task("replay", total=None, visible=False, rate=""),
         }
 
     def __enter__(self) -> Self:
@@ -177,15 +174,11 @@ class _Shown:
 
     def tell(self, phase: Phase, count: int, total: int | None) -> None:
         """How far it is."""
-        self._progress.update(self._tasks[phase], completed=count, total=total, visible=True)
-
-
-class _Rate(ProgressColumn):
-    """Events a second."""
-
-    def render(self, task: Task) -> Text:  # type: ignore[explicit-override]  # Python 3.11 has no word for it
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s")
+        task = self._tasks[phase]
+        self._progress.update(task, completed=count, total=total, visible=True)
+        speed = self._progress.tasks[task].speed
+        if speed is not None:
+            self._progress.update(task, rate=f"{speed:,.0f}/s")
 
 
 def _replay_slice(file: Path, *, as_json: bool) -> None:

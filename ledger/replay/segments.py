@@ -213,6 +213,9 @@ async def _require(
 async def is_intact(connection: Connection, stored: Stored) -> bool:
     """Whether the bytes of a snapshot are those that it was written with."""
     whole = sha256()
-    async for lines in kept.lines(connection, stored):
-        whole.update(b"".join(lines))
+    try:
+        async for lines in kept.lines(connection, stored):
+            whole.update(b"".join(lines))
+    except UnusableSnapshot:
+        return False
     return whole.digest() == stored.described.digest

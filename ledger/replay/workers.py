@@ -17,7 +17,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from multiprocessing.sharedctypes import SynchronizedArray
 from typing import Any, Final
 
 from ledger.errors import SetupProblem, UnusableSnapshot
@@ -123,7 +122,8 @@ async def at_once(
     return min(done, key=_order)
 
 
-_shared: "SynchronizedArray[int]"
+_shared: Any
+"""What ``at_once`` shares with its workers: what they share it by has no type to be named here."""
 _parent: int
 
 
@@ -143,7 +143,7 @@ def _work(url: str, task: Task, segment: Segment) -> Done:
         if os.getppid() != _parent:
             os._exit(1)
         _shared[segment.place] = position - segment.first
-        return position <= _shared[len(_shared) - 1]
+        return bool(position <= _shared[len(_shared) - 1])
 
     async def main() -> Done:
         connection = await connect(url, READER)

@@ -154,7 +154,7 @@ async def test_old_snapshots_are_kept_spread_over_the_log(
         await snapshots.write(anybody, fleet, said, [b"x"], stored_bytes=1, holder="tests")
         kept = await positions(anybody)
         gaps = [later - earlier for earlier, later in pairwise([-1, *kept])]
-        assert kept[-KEPT:] == [at for at in range(9, through + 1, 10)][-KEPT:]
+        assert kept[-KEPT:] == list(range(9, through + 1, 10))[-KEPT:]
         assert len(kept) <= 8 + KEPT
         assert max(gaps) <= max(20, (through + 1) * 2 // 4), "no stretch has none"
     assert [at for at in kept if at < 970] == [9, 129, 259, 389, 519, 649, 769, 899]

@@ -154,7 +154,11 @@ async def taken_in(url: str, history: Path, surroundings: dict[str, str], batch:
 async def ended(url: str, deciding: dict[str, str], replaying: dict[str, str]) -> dict[str, object]:
     """Decide what is left, ticks included, and replay all of it; what the replay said."""
     await ledger(url, deciding, "decide", "--until-idle")
-    return await ledger(url, replaying, "replay", "--fleet", "demo")
+    report = await ledger(url, replaying, "replay", "--fleet", "demo")
+    shown = report.pop("shown")
+    assert isinstance(shown, dict)
+    assert shown["proves"], "however many segments the snapshots allow"
+    return report
 
 
 async def kinds(url: str) -> set[str]:

@@ -256,7 +256,7 @@ async def test_segments_are_as_even_as_the_places_allow() -> None:
     whole = Range(Position(0), Position(199))
     for workers in range(1, 12):
         segments = cut(whole, 20, places, workers=workers, every=False)
-        assert len(segments) == workers
+        assert len(segments) <= workers
         assert sum(lengths(segments)) == 200
         assert max(lengths(segments)) <= -(-20 // workers) * 10
         assert all(one.through + 1 == other.first for one, other in pairwise(segments))

@@ -1,4 +1,4 @@
-"""What a part of ``ledger bench engine`` found, and the bars it is held to."""
+"""What a part of ``ledger bench engine`` or ``audit`` found, and the bars it is held to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +49,7 @@ class Finding:
     figures: Mapping[str, Any]
     bars: Sequence[Bar]
     postgres: str = "none"
+    bench: str = "engine"
     table: Sequence[Mapping[str, Any]] = ()
     """Rows of equal keys, the costliest first."""
 
@@ -59,7 +60,7 @@ class Finding:
 
     def as_plain(self) -> dict[str, object]:
         """For the record: one line of JSON."""
-        told: dict[str, object] = {"bench": "engine", "part": self.part, **self.figures}
+        told: dict[str, object] = {"bench": self.bench, "part": self.part, **self.figures}
         if self.table:
             told["by_type"] = [dict(row) for row in self.table]
         told["bars"] = [bar.as_plain() for bar in self.bars]

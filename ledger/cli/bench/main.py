@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     help=(
         "Measure how fast it is here, each time against a floor of the same run.\n\n"
         "Each benchmark prints one line of JSON. They start what servers they need and leave"
-        " nothing behind; bench/README.md tells how figures are taken. `core` and `engine` have"
+        " nothing behind; bench/README.md tells how figures are taken. `core`, `engine` and `audit` have"
         " limits to keep instead of a floor."
     ),
     no_args_is_help=True,
@@ -293,4 +294,58 @@ def engine(
         )
         missed += not finding.kept
     if missed and check:
+        raise typer.Exit(1)
+
+
+@app.command("audit")
+def audit(
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART", help="Only this; may be given again. Default: all."),
+    ] = None,
+    events: Events = 200_000,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 3,
+    quick: Quick = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON for each part, to be recorded.")
+    ] = False,
+    database_url: Url = None,
+) -> None:
+    """Audit a decided history: the mixed one of `engine`.
+
+    Each part takes it in and decides it first, which is not measured and takes longer than the rest.
+    Each has bars to reach:
+
+    - replay: verified and every decision recomputed, by one worker and by two
+    - sql: what was in force at positions all over it, and where one workload or node is now
+    """
+    from ledger.cli.bench import engine_history as history
+    from ledger.cli.bench.audit_parts import PARTS
+
+    logs.configure(level=logging.WARNING)
+    wanted = list(dict.fromkeys(part or PARTS))
+    if unknown := [one for one in wanted if one not in PARTS]:
+        raise typer.BadParameter(
+            f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}", param_hint="--part"
+        )
+    sizes = history.MIXED
+    if quick:
+        sizes, events, rounds = history.QUICK, QUICK_EVENTS, 1
+
+    async def main() -> int:
+        missed = 0
+        async with postgres(database_url) as server:
+            for one in wanted:
+                found = await PARTS[one](server, sizes, events=events, rounds=rounds)
+                finding = replace(found, bench="audit")
+                typer.echo(
+                    json.dumps(finding.as_plain(), ensure_ascii=False)
+                    if as_json
+                    else finding.as_text()
+                )
+                missed += not finding.kept
+        return missed
+
+    if run(main) and check:
         raise typer.Exit(1)
