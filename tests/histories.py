@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
+from ledger.facts.admission import Admission
 from ledger.facts.control import PolicyChanged, ProposalApproved, ProposalKind, ProposalRequested
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -17,7 +18,13 @@ from ledger.facts.division import Division, Fairness
 from ledger.facts.event import Event, Fact
 from ledger.facts.genesis import Genesis, born
 from ledger.facts.incident import Incident
-from ledger.facts.own import TimePassed
+from ledger.facts.own import (
+    AdmissionBypassed,
+    AdmissionRequested,
+    PodsListed,
+    TimePassed,
+    UserPin,
+)
 from ledger.facts.policy import PolicyValue
 from ledger.facts.refusal import Refusal
 from ledger.reducers.world import World, begin
@@ -345,6 +352,7 @@ def pod_seen(
     phase: workload.PodPhase = "Running",
     terminating: bool = False,
     capacity_class: str = "",
+    reservation: str | None = None,
     request: workload.Request = NOTHING,
 ) -> workload.PodObserved:
     """A pod; its owner is told by kind and name."""
@@ -356,7 +364,7 @@ def pod_seen(
         revision=revision,
         owner=None if owner is None else workload.Owner(*owner, uid=None),
         template_hash=template_hash,
-        reservation=None,
+        reservation=reservation,
         node=None if node is None else NodeName(node),
         phase=phase,
         ready=True,
@@ -364,6 +372,50 @@ def pod_seen(
         capacity_class=capacity_class,
         request=request,
     )
+
+
+def admitted(
+    uid: str,
+    cluster_name: str,
+    namespace: str,
+    owner: tuple[str, str],
+    template_hash: str = "",
+    *,
+    dry_run: bool = False,
+    carried: str | None = None,
+    user_pin: UserPin | None = None,
+    name: str | None = None,
+    pod_index: str | None = None,
+    ordinals_start: int = 0,
+    can_list: bool = False,
+) -> AdmissionRequested:
+    """A pod is about to be created; its owner is told by kind and name."""
+    return AdmissionRequested(
+        uid=uid,
+        cluster=ClusterName(cluster_name),
+        namespace=namespace,
+        owner=workload.Owner(*owner, uid=None),
+        template_hash=template_hash,
+        dry_run=dry_run,
+        carried=carried,
+        user_pin=user_pin,
+        pod="{}",
+        name=name,
+        pod_index=pod_index,
+        ordinals_start=ordinals_start,
+        can_list=can_list,
+    )
+
+
+def bypassed(uid: str) -> AdmissionBypassed:
+    return AdmissionBypassed(uid, "no answer came in time")
+
+
+def pods_listed(
+    uid: str, template_hash: str, present: Sequence[str], others: Sequence[str] | None = None
+) -> PodsListed:
+    found = None if others is None else tuple(sorted(others))
+    return PodsListed(uid, template_hash, tuple(sorted(present)), found)
 
 
 def pod_gone(cluster_name: str, namespace: str, name: str) -> workload.PodDeleted:
@@ -540,6 +592,12 @@ def subject_of(fact: Fact) -> Subject:
             | disk.VolumeRemoved()
         ):
             key = fact.name
+        case AdmissionRequested():
+            key = f"{fact.namespace}/{fact.owner.name}"
+        case AdmissionBypassed():
+            key = fact.uid
+        case PodsListed():
+            key = fact.admission_uid
         case _:
             key = str(FLEET)
     return Subject(key)
@@ -599,6 +657,11 @@ def fairness_of(made: Decision) -> Fairness:
     fairness = division_of(made).fairness
     assert fairness is not None, "only static weight is fair by floors and residuals"
     return fairness
+
+
+def admission_of(made: Decision) -> Admission:
+    assert isinstance(made.outcome, Admission), f"a {made.kind} admits nothing"
+    return made.outcome
 
 
 def deployment_of(made: Decision) -> Deployment:

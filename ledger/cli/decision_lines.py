@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.markup import escape
 
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision, Outcome
@@ -55,6 +56,11 @@ def _answer(outcome: Outcome) -> str:
             target = "as they are" if outcome.target is None else f"{outcome.target} on demand"
             flags = f" [dim]{' '.join(outcome.flags)}[/dim]" if outcome.flags else ""
             return f"[bold]{outcome.share}[/bold] → {target}{flags}"
+        case Admission():
+            given = outcome.capacity_class or "as it is"
+            slots = f" ({outcome.on_demand} of {outcome.target})" if outcome.target else ""
+            flags = f" [dim]{' '.join(outcome.flags)}[/dim]" if outcome.flags else ""
+            return f"a pod → [bold]{given}[/bold]{slots}{flags}"
         case Deployment():
             nodes = "  ".join(
                 f"{escape(change.node)} {_change(before, before + change.added - change.removed)}"

@@ -16,9 +16,10 @@ from ledger.decisions.answer import Answered
 from ledger.facts.canonical import digest
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers.candidates import wish
 from ledger.reducers.instances import LastTarget, workload_of
 from ledger.reducers.world import Causes, Question, World
-from ledger.units import Subject
+from ledger.units import ClusterName, Subject
 
 SYSTEM: Final = "spot"
 
@@ -84,6 +85,17 @@ def target_of(world: World, workload: WorkloadUpserted, share: int) -> Target:
         default=spot.default_min_available,
         strictness=spot.strictness,
     )
+
+
+def replicas_in(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> int | None:
+    """How many replicas of a workload a cluster is to have; None where that is not decided yet."""
+    subject = Subject(f"{workload.namespace}/{workload.name}")
+    if wish(workload) is None:
+        return workload.replicas
+    last = world.divisions.last.get(subject)
+    if last is None or not last.in_force:
+        return None
+    return sum(share.replicas for share in last.division.shares if share.cluster == cluster)
 
 
 def _last_valid(world: World, workload: WorkloadUpserted) -> str | None:

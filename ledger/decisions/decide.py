@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ledger.decisions import (
+    admission,
     capacity_class,
     deployment,
     disk_placement,
@@ -45,6 +46,7 @@ from ledger.decisions import (
     unknown_queue,
 )
 from ledger.decisions.answer import Answered, GivenUp
+from ledger.facts.admission import Admission
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.incident import Incident
@@ -97,10 +99,8 @@ class Decided:
 
 def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
     """Ask what is due after ``event`` was folded, or after ``deadline`` fired before it."""
-    if world.policy.hold:
-        return Decided(world, ())
     made: list[Decision] = []
-    for rule in _RULES:
+    for rule in (_ADMISSION,) if world.policy.hold else _RULES:
         match rule:
             case Rule():
                 if not (world.due or world.retries.marked):
@@ -117,6 +117,8 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
                     world = together.world
                     if not rule.one_by_one:
                         break
+    if world.policy.hold:
+        return Decided(world, tuple(made))
     for found in incident.untold(world):
         decision = _decision(world, found, event.position, deadline)
         world = evolve(world, decision)
@@ -282,6 +284,8 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
         return proposal.replaced(world, answered.subject, outcome.what)
     if isinstance(outcome, Repair):
         return outcome.proposal
+    if isinstance(outcome, Admission):
+        return admission.previous(world, outcome)
     if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
         return proposal_execution.closes(outcome)
     if isinstance(outcome, Incident) and outcome.node == answered.subject:
@@ -289,9 +293,12 @@ def _previous(world: World, answered: Answered) -> DecisionNumber | None:
     return world.latest.get(answered.subject)
 
 
+_ADMISSION: Final = Together(admission.is_due, admission.answer)
+
 _RULES: Final[tuple[Rule | Together, ...]] = (
     Rule("division", division.answer),
     Rule("capacity_class", capacity_class.answer),
+    _ADMISSION,
     Together(proposal_execution.is_due, proposal_execution.answer, one_by_one=True),
     Rule("deployment", deployment.answer, deployment.give_up),
     Rule("allocation", unknown_queue.answer),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ledger.decisions.answer import Answered
 from ledger.decisions.planned import Hindered, system
-from ledger.decisions.proposed_evictions import capacity_of
+from ledger.decisions.pod_classes import class_of
 from ledger.facts.canonical import digest
 from ledger.facts.proposal import Proposed
 from ledger.facts.repair import Repair, ToEvict
@@ -31,7 +31,7 @@ def hindered(world: World, moves: Sequence[Proposed]) -> Hindered | None:
             not isinstance(pod, PodObserved)
             or crew_of(world.objects, pod) is None
             or f"{pod.cluster}/{pod.node}" != move.out
-            or capacity_of(world, pod) != "spot"
+            or class_of(world, pod) != "spot"
         ):
             return Hindered(place, "not_movable")
     return None

@@ -6,9 +6,10 @@ says who is short, and only of what has come to rest (``ledger.core.spot.repair`
 ReplicaSet by itself, with as many pods as it was told to have; of a StatefulSet all of it, by ordinals.
 How old a pod is no report says, so the last by name counts as the youngest.
 
-A pod is of the class that its own label says, else of its node's. Where neither says anything of one of
-the pods, nothing is proposed for those that it is counted with. Whoever was told to go already is as
-good as gone: then nothing is at rest. Every replica is wanted where the workload is not divided; else
+A pod is of the class that it was admitted to, or that its label or node says (``pod_classes``). Where
+nobody says anything of one of the pods, nothing is proposed for those that it is counted with. Whoever
+was told to go already, or must be gone by what else was admitted, is as good as gone: then nothing is
+at rest, no more than while a reservation is open. Every replica is wanted where the workload is not divided; else
 the share of the cluster.
 
 The score, ``deficit``, is how many are short.
@@ -23,13 +24,12 @@ from ledger.core.spot.labels import DESIRED_WORDS, CapacityClass
 from ledger.core.spot.slots import Held, Template
 from ledger.core.spot.target import Target
 from ledger.decisions import versions
-from ledger.decisions.capacity_class import target_of
+from ledger.decisions.capacity_class import replicas_in, target_of
 from ledger.decisions.planned import Limits, Planned
+from ledger.decisions.pod_classes import class_of
 from ledger.decisions.versions import SpotRules
-from ledger.facts.cluster import NodeUpserted
 from ledger.facts.proposal import Proposed
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
-from ledger.reducers.candidates import wish
 from ledger.reducers.instances import workload_of
 from ledger.reducers.sightings import behind
 from ledger.reducers.world import World
@@ -46,6 +46,8 @@ class Seen(NamedTuple):
     capacity: CapacityClass | None
     behind: Subject | None
     """The ReplicaSet that it names."""
+    pinned: bool
+    """Whether its user insists on its class: then what comes instead would have the same."""
 
 
 def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
@@ -54,7 +56,9 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
     if workload is None or workload.deploy is not None:
         return None
     cluster = ClusterName(subject.rpartition("@")[2])
-    share = _share(world, workload, cluster)
+    share = replicas_in(world, workload, cluster)
+    if share is None:
+        return None
     target = target_of(world, workload, share)
     if not target.pods:
         return None
@@ -98,30 +102,6 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
     )
 
 
-def capacity_of(world: World, pod: PodObserved) -> CapacityClass | None:
-    """Which class a pod is of, as it or its node says."""
-    for capacity, word in sorted(DESIRED_WORDS.items()):
-        if pod.capacity_class == word:
-            return capacity
-    node = world.objects.fact("node", Subject(f"{pod.cluster}/{pod.node}"))
-    spot = world.policy.spot
-    value = dict(node.labels).get(spot.label) if isinstance(node, NodeUpserted) else None
-    if value == spot.on_demand:
-        return "od"
-    return "spot" if value == spot.spot else None
-
-
-def _share(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> int:
-    """How many pods the workload is to have in a cluster."""
-    subject = Subject(f"{workload.namespace}/{workload.name}")
-    if wish(workload) is None:
-        return workload.replicas
-    last = world.divisions.last.get(subject)
-    if last is None or not last.in_force:
-        return 0
-    return sum(share.replicas for share in last.division.shares if share.cluster == cluster)
-
-
 def _seen(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> list[Seen]:
     """The pods of a workload that run in a cluster and stay, by name."""
     owner = Subject(f"{workload.namespace}/{workload.name}")
@@ -132,8 +112,11 @@ def _seen(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> lis
         for name in sorted(world.pods.crews[crew]):
             pod = world.objects.fact("pod", crew.pod(name))
             assert isinstance(pod, PodObserved), f"{name} is no pod"
-            if world.proposals.evicted.get(crew.pod(name)) != pod.uid:
-                found.append(Seen(name, crew.node, capacity_of(world, pod), behind(pod)))
+            row = world.admissions.row_of(pod)
+            gone = row is not None and row.standing != "confirmed"
+            if not gone and world.proposals.evicted.get(crew.pod(name)) != pod.uid:
+                pinned = row is not None and row.pinned
+                found.append(Seen(name, crew.node, class_of(world, pod), behind(pod), pinned))
     return sorted(found, key=lambda one: one.name)
 
 
@@ -144,6 +127,9 @@ def _templates(world: World, pods: Sequence[Seen]) -> Iterator[tuple[int | None,
         if one.behind is not None:
             groups.setdefault(one.behind, []).append(one)
     for replicaset in sorted(groups):
+        kept = world.admissions.templates.get(replicaset)
+        if kept is not None and kept.open:
+            continue
         fact = world.objects.fact("replicaset", replicaset)
         told = fact.replicas if isinstance(fact, ReplicaSetUpserted) else None
         yield told, groups[replicaset]
@@ -164,7 +150,8 @@ def _of_template(
     found = rules.repair(Template(replicas=told, od=of["od"], spot=of["spot"]), target)
     if found is None or found.code != "deficit":
         return []
-    return [pods[place] for place in found.candidates[: found.count]]
+    candidates = [pods[place] for place in found.candidates]
+    return [one for one in candidates if not one.pinned][: found.count]
 
 
 def _of_set(

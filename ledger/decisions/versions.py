@@ -46,8 +46,10 @@ from ledger.core.placement.place import place
 from ledger.core.placement.question import Request
 from ledger.core.placement.reasons import Reason, left_out, passed_by
 from ledger.core.spot.labels import CapacityClass
+from ledger.core.spot.ordinal import Place, Pod
+from ledger.core.spot.ordinal import place as by_ordinal
 from ledger.core.spot.repair import Repair, ordinals_to_recreate, proposed_repair
-from ledger.core.spot.slots import Template
+from ledger.core.spot.slots import Admission, Admitted, Slots, Template, admit, must_list
 from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.reducers.registry import Versions
 from ledger.units import ClusterName, NodeName, Replicas, Weight
@@ -140,6 +142,9 @@ class SpotRules:
     target: SetsTarget
     repair: Callable[[Template, Target], Repair | None]
     recreate: Callable[[Mapping[int, CapacityClass | None], Target], tuple[int, ...]]
+    place: Callable[[Pod, Target], Place]
+    admit: Callable[[Slots, Admission, Target], Admitted]
+    must_list: Callable[[Slots, str], bool]
 
 
 def placement(version: int) -> PlacementRules:
@@ -285,7 +290,16 @@ PLACEMENT: Final = Versions(
 
 SPOT: Final = Versions(
     "spot",
-    {1: SpotRules(target=target, repair=proposed_repair, recreate=ordinals_to_recreate)},
+    {
+        1: SpotRules(
+            target=target,
+            repair=proposed_repair,
+            recreate=ordinals_to_recreate,
+            place=by_ordinal,
+            admit=admit,
+            must_list=must_list,
+        )
+    },
 )
 DISK: Final = Versions(
     "disk",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ledger.facts import (
+    admission,
     allocation,
     capacity_class,
     deployment,
@@ -27,6 +28,7 @@ from ledger.facts import (
     refusal,
     repair,
 )
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.canonical import Plain, canonical
 from ledger.facts.capacity_class import CapacityClass
@@ -57,6 +59,7 @@ class LotUse:
 Outcome = (
     Division
     | CapacityClass
+    | Admission
     | Deployment
     | Allocation
     | Eviction
@@ -89,7 +92,8 @@ class Decision:
     """Digest of everything the rule was given, in hex."""
     previous: DecisionNumber | None
     """The decision about the same subject before it, of whatever kind but incident, proposal
-    and repair. If that is a refusal of what this one serves or refuses anew, this one ends it. A proposal names the
+    and repair, and but the answers to admissions: each of those names the one about the same pod
+    template before it. If that is a refusal of what this one serves or refuses anew, this one ends it. A proposal names the
     one whose place it takes, and a repair or a refused approval the proposal that it closes."""
     branch: str
     outcome: Outcome
@@ -148,6 +152,8 @@ def result(outcome: Outcome) -> Plain:
             return division.result(outcome)
         case CapacityClass():
             return capacity_class.result(outcome)
+        case Admission():
+            return admission.result(outcome)
         case Deployment():
             return deployment.result(outcome)
         case Incident():
@@ -173,6 +179,8 @@ def reasons(outcome: Outcome) -> Plain:
             return division.reasons(outcome)
         case CapacityClass():
             return capacity_class.reasons(outcome)
+        case Admission():
+            return admission.reasons(outcome)
         case Deployment():
             return deployment.reasons(outcome)
         case Incident():
@@ -223,6 +231,8 @@ def _outcome(plain: dict[str, Any]) -> Outcome:
     match plain["kind"]:
         case "division":
             return division.read(answer, why)
+        case "capacity_class" if admission.is_one(answer):
+            return admission.read(answer, why)
         case "capacity_class":
             return capacity_class.read(answer, why)
         case "deployment":

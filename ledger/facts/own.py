@@ -35,7 +35,15 @@ class AdmissionRequested:
     """The reservation the pod already names."""
     user_pin: UserPin | None
     pod: str
-    """What the answer needs of the pod, as canonical JSON text."""
+    """What the patch needs of the pod, as canonical JSON text; no decision reads it."""
+    name: str | None
+    """The pod's, if it has one already: those of a StatefulSet have."""
+    pod_index: str | None
+    """Its label that says so, as written."""
+    ordinals_start: int
+    """Where the ordinals of its StatefulSet begin."""
+    can_list: bool
+    """Whether whoever asks can list the template's pods, if that is needed for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class PodsListed:
     admission_uid: str
     template_hash: str
     present: tuple[str, ...]
+    others: tuple[str, ...] | None
+    """Pods found that name no reservation, by name; None where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)

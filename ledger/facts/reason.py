@@ -50,20 +50,21 @@ Cause = Literal[
     "requested",
     "deficit",
     "approved",
+    "admission",
 ]
 """Why a subject was asked: its own wish changed, its candidates did, somebody asked for it to be
 decided again (``fresh``: from nothing); its share of a division changed, some of what it has was lost
 or is about to be, broke, was waited for in vain or has to leave, it is gone; its queue is not there, or a
 round of jobs closed; or it had been refused, and since then the policy changed, there is more room, or
 the part of it that belongs on on-demand nodes is another. A proposal was requested, or too few are on
-on-demand nodes; and what was proposed was approved."""
+on-demand nodes; what was proposed was approved; or a pod is about to be created."""
 
 RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})
 """The causes for which a refused subject is asked again without being touched itself."""
 
-DeadlineKind = Literal["grace", "node_grace", "replenish", "round"]
+DeadlineKind = Literal["grace", "node_grace", "replenish", "reservation", "round"]
 """A cluster, or a node, has been not ready for too long; a broken replica was waited for long enough;
-a round of jobs closes."""
+admitted pods of a template were not seen for too long; a round of jobs closes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

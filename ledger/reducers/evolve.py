@@ -63,6 +63,7 @@ from ledger.facts.workload import (
     WorkloadUpserted,
 )
 from ledger.reducers import (
+    admissions,
     clusters,
     deadlines,
     incidents,
@@ -127,6 +128,8 @@ def lapse(world: World) -> World:
             world = clusters.node_grace_over(world, deadline)
         case "replenish":
             world = volumes.waited(world, deadline)
+        case "reservation":
+            world = admissions.time_over(world, deadline)
         case "round":
             world = rounds.fired(world, deadline)
     assert deadline not in world.deadlines, f"{deadline} would fire for ever"
@@ -186,7 +189,7 @@ def _happened(world: World, event: Event) -> World:
         incidents=incidents.begun(world.incidents),
         turned=NOTHING_TURNED,
     )
-    world = rooms.recut(world, turned)
+    world = admissions.begun(rooms.recut(world, turned))
     return _held(pods.lost(_said(world, event.source, event.subject, event.fact)))
 
 
@@ -203,7 +206,7 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case NodeReclaiming():
             return clusters.node_reclaiming(world, subject)
         case InventoryListed():
-            return clusters.listed(world, fact)
+            return admissions.inventory_listed(clusters.listed(world, fact), fact)
         case WorkloadUpserted():
             return workloads.upserted(world, subject, fact, source=source)
         case WorkloadRemoved():
@@ -213,9 +216,11 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case JobFinished():
             return workloads.finished(world, subject, fact)
         case PodObserved():
-            return pods.observed(world, subject, fact, source=source)
+            world = pods.observed(world, subject, fact, source=source)
+            return admissions.pods_heard_of(world, fact.cluster)
         case PodDeleted():
-            return pods.deleted(world, subject, fact, source=source)
+            world = pods.deleted(world, subject, fact, source=source)
+            return admissions.pods_heard_of(world, fact.cluster)
         case ReplicaSetUpserted():
             return pods.replicaset_upserted(world, subject, fact, source=source)
         case QueueUpserted():
@@ -246,14 +251,13 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             return proposals.approved(world, fact)
         case MessageReleased():
             return _said(world, fact.source, fact.subject, fact.fact)
-        case (
-            TimePassed()
-            | AdmissionRequested()
-            | AdmissionBypassed()
-            | PodsListed()
-            | MessageQuarantined()
-            | IncidentRecorded()
-        ):
+        case AdmissionRequested():
+            return admissions.requested(world, fact)
+        case AdmissionBypassed():
+            return admissions.bypassed(world, fact)
+        case PodsListed():
+            return admissions.listed(world, fact)
+        case TimePassed() | MessageQuarantined() | IncidentRecorded():
             return world
 
 

@@ -6,6 +6,7 @@ the World that made them.
 
 from collections import Counter
 
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import Decision
@@ -18,6 +19,7 @@ from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
 from ledger.reducers import (
+    admissions,
     deployments,
     incidents,
     jobs,
@@ -56,6 +58,8 @@ def decided(world: World, decision: Decision) -> World:
         return proposals.proposed(world, decision, outcome)
     if isinstance(outcome, Repair):
         return proposals.repaired(world, outcome)
+    if isinstance(outcome, Admission):
+        return admissions.answered(world, decision, outcome)
     if isinstance(outcome, Refusal) and outcome.wanted == "proposal":
         return proposals.closed(world, decision.previous)
     world = replace(world, latest=world.latest.set(decision.subject, decision.number))

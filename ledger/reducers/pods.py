@@ -32,7 +32,7 @@ from ledger.facts.workload import (
     ReplicaSetUpserted,
     WorkloadUpserted,
 )
-from ledger.reducers import deployments, incidents, objects, proposals
+from ledger.reducers import admissions, deployments, incidents, objects, proposals
 from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
@@ -68,12 +68,10 @@ def observed(world: World, subject: Subject, fact: PodObserved, *, source: str) 
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
     after = replace(world, objects=told.objects)
-    if told.before is None:
-        return _seen(after, world, subject)
-    if _SAID(told.before) == _SAID(fact):
-        # What follows from it was found out when it was said for the first time.
-        return after
-    return _seen(after, world, subject, same_life=True)
+    if told.before is not None and _SAID(told.before) == _SAID(fact):
+        # What follows from it was found out when it was said for the first time, but that it is there.
+        return admissions.pod_changed(after, told.before, fact)
+    return _seen(after, world, subject, same_life=told.before is not None)
 
 
 def deleted(world: World, subject: Subject, fact: PodDeleted, *, source: str) -> World:
@@ -265,6 +263,7 @@ def placed_anew(
 def _seen(world: World, before: World, subject: Subject, *, same_life: bool = False) -> World:
     """The World with a pod in the crew that it belongs to now."""
     was, is_ = before.objects.fact("pod", subject), world.objects.fact("pod", subject)
+    world = admissions.pod_changed(world, was, is_)
     pods = world.pods
     old = _counted(before.objects, pods, subject, was)
     if not same_life and subject in pods.given_up:

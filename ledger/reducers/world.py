@@ -29,6 +29,7 @@ from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.reducers.open_proposals import NO_PROPOSALS, Proposals
 from ledger.reducers.replicas import NO_DISKS, Disks
+from ledger.reducers.reservations import NO_ADMISSIONS, Admissions
 from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.reducers.spelling import BESIDE
 from ledger.reducers.tasks import NO_JOBS, Jobs
@@ -240,6 +241,7 @@ class World:
     deployments: Deployments
     jobs: Jobs
     pods: Pods
+    admissions: Admissions
     incidents: Incidents
     disks: Disks
     proposals: Proposals
@@ -293,6 +295,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         deployments=NO_DEPLOYMENTS,
         jobs=NO_JOBS,
         pods=NO_PODS,
+        admissions=NO_ADMISSIONS,
         incidents=NO_INCIDENTS,
         disks=NO_DISKS,
         proposals=NO_PROPOSALS,

@@ -10,7 +10,14 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            what each core has; devices are disks=/a:10,/b:5
     gone node m1/n1                        it is gone
     pod m1/shop/web-1 node=n1 of=StatefulSet:web @cpu=1
-                                           a pod is seen there; hash=, class=spot, phase=, terminating=yes
+                                           a pod is seen there; hash=, class=spot, phase=, terminating=yes,
+                                           carries=shop/1/0
+    admit m1/shop u1 of=ReplicaSet:web-7 hash=7
+                                           a pod is about to be created; dry_run=yes, carries=, pin=spot,
+                                           name=, index=, start=, can_list=yes
+    listed u1 7 shop/1/0 shop/1/2          these are all of the template's pods that carry a reservation
+    bypassed u1                            it was created without our answer
+    inventory m1 pods shop/web-1           these are all pods of the cluster
     gone pod m1/shop/web-1                 it is gone
     replicaset m1/shop/web-7 of=Deployment:web
                                            whose it is; replicas=3, how many pods it is to have
@@ -58,6 +65,7 @@ from fractions import Fraction
 from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.control import ProposalKind
@@ -71,6 +79,7 @@ from ledger.facts.event import Fact
 from ledger.facts.eviction import Eviction
 from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
+from ledger.facts.own import UserPin
 from ledger.facts.policy import PolicyValue
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
@@ -87,7 +96,9 @@ from ledger.units import NodeName
 from tests.histories import (
     SECOND,
     History,
+    admitted,
     approved,
+    bypassed,
     cluster_gone,
     cluster_up,
     deployed,
@@ -97,11 +108,13 @@ from tests.histories import (
     each_takes,
     finished,
     job_up,
+    listed,
     node_gone,
     node_reclaimed,
     node_up,
     pod_gone,
     pod_seen,
+    pods_listed,
     policy,
     queue_gone,
     queue_up,
@@ -220,6 +233,8 @@ def _decision(made: Decision) -> Iterator[str]:
                 f"#{made.number} {made.subject} on demand: {_or_none(target.previous)} ->"
                 f" {_or_none(target.target)} of {target.share} by {made.branch}{flags}: {due}{after}"
             )
+        case Admission() as admission:
+            yield from _admission(made, admission, after)
         case Deployment() as deployment:
             yield (
                 f"#{made.number} {made.subject} {len(deployment.instances)} of {deployment.share}"
@@ -286,6 +301,23 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" waits for {refusal.waits_for}: {due}{after}"
             )
             yield from _losers(refusal)
+
+
+def _admission(made: Decision, admission: Admission, after: str) -> Iterator[str]:
+    flags = "".join(f", {flag}" for flag in admission.flags)
+    carries = "" if admission.reservation is None else f" as {admission.reservation}"
+    if admission.index is not None:
+        why = f"ordinal {admission.index} of {_or_none(admission.target)}"
+    else:
+        why = f"{admission.on_demand} of {_or_none(admission.target)} on demand, {admission.live} live"
+    yield (
+        f"#{made.number} {made.subject} admits {admission.admission_uid} to"
+        f" {admission.capacity_class or 'anything'}{carries} by {made.branch}: {why}{flags}{after}"
+    )
+    for name in admission.retired:
+        yield f"  {name} given up"
+    for name in admission.assumed_lost:
+        yield f"  {name} taken for lost"
 
 
 def _deployment(deployment: Deployment) -> Iterator[str]:
@@ -518,6 +550,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 owner=_owner(told.pop("of", None)),
                 template_hash=told.pop("hash", ""),
                 capacity_class=told.pop("class", ""),
+                reservation=told.pop("carries", None),
                 node=told.pop("node", None),
                 phase=cast("PodPhase", phase),
                 terminating=told.pop("terminating", "no") == "yes",
@@ -525,6 +558,32 @@ def _fact(verb: str, words: list[str]) -> Fact:
                     cpu=1000 * int(told.pop("@cpu", "0")), memory=int(told.pop("@memory", "0"))
                 ),
             )
+        case "admit", [key, uid, *more]:
+            told = _settings(more)
+            owner, pin = _owner(told.pop("of")), told.pop("pin", None)
+            assert owner is not None
+            assert pin is None or pin in get_args(UserPin)
+            name, namespace = key.split("/")
+            return admitted(
+                uid,
+                name,
+                namespace,
+                owner,
+                told.pop("hash", ""),
+                dry_run=told.pop("dry_run", "no") == "yes",
+                carried=told.pop("carries", None),
+                user_pin=cast("UserPin | None", pin),
+                name=told.pop("name", None),
+                pod_index=told.pop("index", None),
+                ordinals_start=int(told.pop("start", "0")),
+                can_list=told.pop("can_list", "no") == "yes",
+            )
+        case "listed", [uid, template, *names]:
+            return pods_listed(uid, template, names)
+        case "bypassed", [uid]:
+            return bypassed(uid)
+        case "inventory", [name, "pods", *keys]:
+            return listed(name, "pod", keys)
         case "gone", ["pod", key]:
             return pod_gone(*key.split("/"))
         case "replicaset", [key, *more]:

@@ -1,4 +1,4 @@
-"""Decisions that place nothing, told: a target of on-demand instances, an incident, a proposal, a repair."""
+"""Decisions that place nothing, told: targets of on-demand instances, admissions, incidents, proposals, repairs."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -7,10 +7,13 @@ from typing import Final
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import ROWS_TOLD, Sections
+from ledger.facts.admission import Admission
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
+from ledger.facts.own import UserPin
 from ledger.facts.proposal import Proposal, WhyNoMore
 from ledger.facts.repair import Repair
+from ledger.reducers.admissions import LIST_FIRST
 
 FOUND: Final[Mapping[What, str]] = {
     "over_committed": "the node declares less than is held there; by how much, amount by amount",
@@ -48,6 +51,60 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
 
 def _belong(target: int | None) -> str:
     return "all as they are" if target is None else f"the lowest {target}"
+
+
+GIVEN: Final[Mapping[UserPin | None, str]] = {
+    "od": "it has to run on an on-demand node",
+    "spot": "it prefers a spot node",
+    None: "it is left as it is",
+}
+
+
+def tell_admission(admission: Admission, sections: Sections) -> None:
+    """To which class a pod is admitted; the rule is told by ``ledger solve`` (``spot.sequence``)."""
+    of = f"{admission.namespace}/{admission.workload} on {admission.cluster}"
+    template = f", template {admission.template_hash}" if admission.template_hash else ""
+    sections.asked.append(
+        f"admission {admission.admission_uid}: where does a pod of {of} belong{template}"
+    )
+    known = sections.known
+    if admission.share is not None:
+        majority = "" if admission.majority is None else f"; majority {admission.majority}"
+        known.append(
+            f"{admission.share} replicas; the text that counted: {admission.read!r}; mode"
+            f" {admission.mode}; target {admission.target}{majority}"
+        )
+    if admission.told is not None:
+        known.append(f"its ReplicaSet was told to have {admission.told} pods")
+    if admission.flags:
+        known.append(f"flags: {' '.join(admission.flags)}")
+    steps = sections.steps
+    for names, why in (
+        (admission.retired, "given up, there is no room for its pod"),
+        (admission.assumed_lost, "taken for lost, there is no room beside it"),
+    ):
+        steps += [f"{name}: {why}" for name in names[:ROWS_TOLD]]
+        if len(names) > ROWS_TOLD:
+            steps.append(f"and {len(names) - ROWS_TOLD} more")
+    if admission.index is not None:
+        below = "is" if admission.wanted == "od" else "is not"
+        steps.append(
+            f"its place in the set, {admission.index}, {below} among the first {admission.target}"
+        )
+    elif admission.target is not None:
+        steps.append(
+            f"{admission.on_demand} of {admission.live} pods are on-demand, {admission.target} are due"
+        )
+    if admission.user_pin is not None:
+        steps.append(f"its user wants it so: {GIVEN[admission.user_pin]}")
+    if LIST_FIRST in admission.flags:
+        steps.append("before it is answered, the pods of the template are to be listed")
+    else:
+        steps.append(GIVEN[admission.capacity_class])
+    if admission.reservation is None:
+        sections.changed.append("nothing")
+    else:
+        sections.changed.append(f"the pod carries the reservation {admission.reservation}")
 
 
 def tell_incident(incident: Incident, sections: Sections) -> None:

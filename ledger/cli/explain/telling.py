@@ -24,6 +24,7 @@ from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
 from ledger.cli.explain.undecided import Undecided
 from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.decision import record
@@ -82,6 +83,8 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
             rounds.tell(of, moved, sections)
         case CapacityClass() as target:
             others.tell_target(of, target, sections)
+        case Admission() as admission:
+            others.tell_admission(admission, sections)
         case Incident() as incident:
             others.tell_incident(incident, sections)
         case Repair() as repair:

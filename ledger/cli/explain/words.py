@@ -29,6 +29,7 @@ CAUSES: Final[Mapping[Cause, str]] = {
     "requested": "somebody asked for a proposal",
     "deficit": "too few are on on-demand nodes",
     "approved": "what was proposed was approved",
+    "admission": "a pod is about to be created",
     "target": "it had been refused, and another part of it belongs on on-demand nodes",
 }
 """Why a subject was asked."""
@@ -37,6 +38,7 @@ DEADLINES: Final[Mapping[str, str]] = {
     "grace": "a cluster had been not ready for too long",
     "node_grace": "a node had been not ready for too long",
     "replenish": "a broken replica had been waited for long enough",
+    "reservation": "admitted pods had not been seen for too long",
     "round": "the time of a round was over",
 }
 
@@ -56,6 +58,10 @@ BRANCHES: Final[dict[str, str]] = {
     "moved": "what was proposed and approved was moved",
     "proposed": "what would be better was proposed; nothing moves before it is approved",
     "nothing_to_move": "nothing would be better",
+    "slots": "as many of a template as belong on on-demand nodes, whichever they are",
+    "reinvoked": "it carries what it was given before",
+    "list_first": "its template's pods are to be listed before it is answered",
+    "passthrough": "nothing was asked for, or nobody can tell: it is left as it is",
     "refused": "not served; what was in force stays in force",
 }
 """What was done, where no explainer of ``ledger solve`` says it."""

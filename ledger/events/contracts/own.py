@@ -20,6 +20,7 @@ from ledger.events.contract_values import (
     Cluster,
     Name,
     Text,
+    Whole,
     Word,
 )
 from ledger.events.contracts.workload import Owner
@@ -69,7 +70,15 @@ class AdmissionRequested(Contract):
     user_pin: facts.UserPin | None = None
     """The capacity class that its user insists on."""
     pod: dict[str, Any] = Field(default_factory=dict)
-    """What the answer needs of the pod."""
+    """What the patch needs of the pod; no decision reads it."""
+    name: Word | None = None
+    """The pod's name, where it has one already: the pods of a StatefulSet have."""
+    pod_index: Text | None = None
+    """The pod's label `apps.kubernetes.io/pod-index`, as written."""
+    ordinals_start: Whole = 0
+    """The ordinal at which its StatefulSet begins."""
+    can_list: bool = False
+    """Whether whoever asks can list the template's pods, if the answer says so first."""
 
     def fact(self) -> facts.AdmissionRequested:
         return facts.AdmissionRequested(
@@ -82,6 +91,10 @@ class AdmissionRequested(Contract):
             carried=self.carried,
             user_pin=self.user_pin,
             pod=canonical(self.pod).decode(),
+            name=self.name,
+            pod_index=self.pod_index,
+            ordinals_start=self.ordinals_start,
+            can_list=self.can_list,
         )
 
 
@@ -114,10 +127,15 @@ class PodsListed(Contract):
     """Which version of the template."""
     present: Annotated[list[Word], Field(max_length=MOST_ENTRIES)]
     """The reservations found."""
+    others: Annotated[list[Word], Field(max_length=MOST_ENTRIES)] | None = None
+    """The names of the pods found that carry no reservation; absent where nobody looked."""
 
     def fact(self) -> facts.PodsListed:
         return facts.PodsListed(
-            self.admission_uid, self.template_hash, tuple(sorted(set(self.present)))
+            self.admission_uid,
+            self.template_hash,
+            tuple(sorted(set(self.present))),
+            None if self.others is None else tuple(sorted(set(self.others))),
         )
 
 

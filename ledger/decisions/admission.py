@@ -1,0 +1,331 @@
+"""To which capacity class a pod is admitted that is about to be created.
+
+The target is that of the workload in the cluster (``ledger.decisions.capacity_class``), of as many
+replicas as are wanted there: its share where the workload is divided, else all of them. A StatefulSet's
+pod has its class by its ordinal. A Deployment's takes a slot of its template as long as one is left,
+and every answer is a reservation that counts from then on; the core counts them
+(``ledger.core.spot.slots``). It is told the rows that are kept of the template, oldest first, with the
+class of a pod that nobody admitted as its label or its node says: what neither says is no on-demand pod.
+
+Reservations bear the name of the decision that opens them. Where there is no room beside the pods that
+are known, some of those must be gone: if whoever asks can list them, the answer is first that they are
+to be listed, and is made from the list. What nobody can tell apart is left as it is, and so is what the
+ledger does not know; that is an answer, too.
+
+Admissions are answered under ``hold`` also: a pod does not wait.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from immutables import Map
+
+from ledger.core.spot import ordinal, slots
+from ledger.core.spot.labels import CapacityClass
+from ledger.core.spot.slots import Held, Numbers, Slots, Template
+from ledger.core.spot.target import Target
+from ledger.decisions import versions
+from ledger.decisions.answer import Answered
+from ledger.decisions.capacity_class import SYSTEM, replicas_in, target_of
+from ledger.decisions.pod_classes import class_of
+from ledger.facts.admission import Admission
+from ledger.facts.canonical import Plain, digest
+from ledger.facts.own import AdmissionRequested
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
+from ledger.reducers import reservations
+from ledger.reducers.admissions import LIST_FIRST
+from ledger.reducers.instances import subject_of
+from ledger.reducers.reservations import Request, Row
+from ledger.reducers.world import World
+from ledger.units import DecisionNumber, Subject
+
+UNKNOWN: Final = "workload_unknown"
+UNCLEAR: Final = "ordinal_unknown"
+PINNED: Final = "conflict_user_pin"
+"""Flags beside those of the core: nobody knows the pod's workload, nor the place in its set; or its user
+wants it on a spot node although an on-demand pod was due."""
+
+PASSTHROUGH: Final = "passthrough"
+REINVOKED: Final = "reinvoked"
+"""Branches beside the modes of a target."""
+
+_HERE: Final = "template"
+"""The core counts by template; here it is told one."""
+_ONE: Final[Map[str, Template]] = Map()
+_HOMES: Final[Map[int, str]] = Map()
+
+_FOREIGN: Final = "-"
+"""What the core is told to be carried where that names no reservation of the template."""
+
+_LONGEST_NAME: Final = ordinal.LONGEST_NAME
+
+
+class _Counted(NamedTuple):
+    """A template as the core counts it, and whose its numbers are."""
+
+    template: Template
+    rows: tuple[Row, ...]
+
+    def named(self, numbers: Numbers) -> tuple[str, ...]:
+        """What rows are called: by their reservation, or by their pod."""
+        return tuple(self.rows[number - 1].named or "" for number in numbers)
+
+
+def is_due(world: World) -> bool:
+    """Whether an admission waits for its answer."""
+    return world.admissions.due is not None
+
+
+def answer(world: World) -> Sequence[Answered]:
+    """Answer it."""
+    assert world.admissions.due is not None, "nobody asks"
+    request = world.admissions.waiting[world.admissions.due]
+    workload = None if request.workload is None else world.workload(request.workload)
+    if workload is None or workload.kind != request.kind:
+        return [_passed(world, request, None, Target(None, PASSTHROUGH), (UNKNOWN,))]
+    share = replicas_in(world, workload, request.fact.cluster)
+    target = target_of(world, workload, workload.replicas if share is None else share)
+    if target.pods is None:
+        return [_passed(world, request, workload, target, ())]
+    if workload.kind == "StatefulSet":
+        return [_by_ordinal(world, request, workload, target)]
+    return [_by_slots(world, request, workload, target)]
+
+
+def previous(world: World, decided: Admission) -> DecisionNumber | None:
+    """The decision about the same admission or, at first, the same template before it."""
+    request = world.admissions.waiting[decided.admission_uid]
+    if request.asked is not None:
+        return request.asked
+    template = None
+    if request.replicaset is not None:
+        template = world.admissions.templates.get(request.replicaset)
+    return None if template is None else template.number
+
+
+def _passed(
+    world: World,
+    request: Request,
+    workload: WorkloadUpserted | None,
+    target: Target,
+    flags: tuple[str, ...],
+) -> Answered:
+    dry_run = ("dry_run",) if request.fact.dry_run else ()
+    return _answered(
+        world,
+        request,
+        workload,
+        target,
+        inputs={},
+        branch=PASSTHROUGH,
+        flags=(*target.flags, *flags, *dry_run),
+    )
+
+
+def _by_ordinal(
+    world: World, request: Request, workload: WorkloadUpserted, target: Target
+) -> Answered:
+    fact = request.fact
+    name, label = fact.name or "", fact.pod_index
+    found = ordinal.Place(None, None, None)
+    if len(name) <= _LONGEST_NAME and len(label or "") <= _LONGEST_NAME:
+        rules = versions.spot(world.policy.algorithms.spot)
+        found = rules.place(ordinal.Pod(name, workload.name, label, fact.ordinals_start), target)
+    wanted = found.capacity_class
+    flags: tuple[str, ...] = target.flags
+    if wanted is None:
+        flags = (*flags, UNCLEAR)
+    if fact.dry_run:
+        flags = (*flags, "dry_run")
+    given = wanted if wanted is None or fact.user_pin is None else fact.user_pin
+    return _answered(
+        world,
+        request,
+        workload,
+        target,
+        inputs={"name": name, "label": label, "start": fact.ordinals_start},
+        branch=target.mode if wanted is not None else PASSTHROUGH,
+        flags=_with_pin(flags, fact, wanted),
+        capacity_class=given,
+        wanted=wanted,
+        index=found.index,
+    )
+
+
+def _by_slots(
+    world: World, request: Request, workload: WorkloadUpserted, target: Target
+) -> Answered:
+    fact, kept = request.fact, world.admissions
+    assert request.replicaset is not None, "a Deployment's pods have a template"
+    rules = versions.spot(world.policy.algorithms.spot)
+    counted = _counted(world, request)
+    before = Slots(templates=_ONE.set(_HERE, counted.template), last=len(counted.rows))
+    carried = None if fact.carried is None else _FOREIGN
+    for number, row in enumerate(counted.rows, start=1):
+        if fact.carried is not None and row.name == fact.carried:
+            carried = before.name(number)
+            before = replace(before, homes=_HOMES.set(number, _HERE))
+    asked = slots.Admission(fact.uid, _HERE, carried, fact.dry_run, fact.user_pin)
+    inputs: dict[str, Plain] = {
+        "told": counted.template.replicas,
+        "od": counted.template.od,
+        "spot": counted.template.spot,
+        "carried": None if carried in {None, _FOREIGN} else fact.carried,
+        "foreign": carried == _FOREIGN,
+        "listed": request.asked is not None,
+    }
+    admitted = rules.admit(before, asked, target).answer
+    reinvoked = "reinvocation" in admitted.flags
+    must_list = fact.can_list and request.asked is None and not (reinvoked or fact.dry_run)
+    if must_list and rules.must_list(before, _HERE):
+        return _answered(
+            world,
+            request,
+            workload,
+            target,
+            inputs=inputs,
+            branch=LIST_FIRST,
+            flags=(*target.flags, LIST_FIRST),
+            on_demand=counted.template.on_demand,
+            live=counted.template.live,
+            told=counted.template.replicas,
+        )
+    reservation = None
+    if reinvoked:
+        reservation = fact.carried
+    elif not fact.dry_run:
+        reservation = f"{world.fleet}/{world.incarnation}/{world.decisions}"
+    assert reservation is None or reinvoked or reservation not in kept.reservations
+    flags = (*target.flags, *admitted.flags)
+    return _answered(
+        world,
+        request,
+        workload,
+        target,
+        inputs=inputs,
+        branch=REINVOKED if reinvoked else target.mode,
+        flags=flags if reinvoked else _with_pin(flags, fact, admitted.wanted),
+        capacity_class=admitted.capacity_class,
+        wanted=admitted.wanted,
+        reservation=reservation,
+        on_demand=admitted.on_demand,
+        live=admitted.live,
+        told=counted.template.replicas,
+        retired=counted.named(admitted.retired),
+        assumed_lost=counted.named(admitted.assumed_lost),
+    )
+
+
+def _with_pin(
+    flags: tuple[str, ...], fact: AdmissionRequested, wanted: CapacityClass | None
+) -> tuple[str, ...]:
+    return (*flags, PINNED) if (wanted, fact.user_pin) == ("od", "spot") else flags
+
+
+def _counted(world: World, request: Request) -> _Counted:
+    """The template's rows, oldest first, as the core holds them."""
+    assert request.replicaset is not None, "a Deployment's pods have a template"
+    kept = world.admissions.templates.get(request.replicaset)
+    rows = () if kept is None else tuple(_counting(kept))
+    held: dict[CapacityClass, dict[str, list[int]]] = {"od": {}, "spot": {}}
+    for number, row in enumerate(rows, start=1):
+        held[_class(world, request.replicaset, row)].setdefault(row.standing, []).append(number)
+    above = world.objects.fact("replicaset", request.replicaset)
+    od, spot = (_held(held[one]) for one in ("od", "spot"))
+    told = above.replicas if isinstance(above, ReplicaSetUpserted) else None
+    return _Counted(Template(told, od, spot), rows)
+
+
+def _counting(template: reservations.Template) -> Iterator[Row]:
+    """All but those that never return."""
+    for number in sorted(template.rows):
+        if template.rows[number].standing != "released":
+            yield template.rows[number]
+
+
+def _held(numbers: dict[str, list[int]]) -> Held:
+    return Held(**{name: tuple(numbers.get(name, ())) for name in Held._fields})
+
+
+def _class(world: World, replicaset: Subject, row: Row) -> CapacityClass:
+    if row.capacity is not None:
+        return row.capacity
+    pod = world.objects.fact("pod", Subject(f"{replicaset.rpartition('/')[0]}/{row.pod}"))
+    assert isinstance(pod, PodObserved), f"{row.pod} was never admitted and is not there"
+    return class_of(world, pod) or "spot"
+
+
+def _answered(
+    world: World,
+    request: Request,
+    workload: WorkloadUpserted | None,
+    target: Target,
+    *,
+    inputs: dict[str, Plain],
+    branch: str,
+    flags: tuple[str, ...],
+    capacity_class: CapacityClass | None = None,
+    wanted: CapacityClass | None = None,
+    index: int | None = None,
+    reservation: str | None = None,
+    on_demand: int = 0,
+    live: int = 0,
+    told: int | None = None,
+    retired: tuple[str, ...] = (),
+    assumed_lost: tuple[str, ...] = (),
+) -> Answered:
+    fact = request.fact
+    name = fact.owner.name if request.workload is None else request.workload.partition("/")[2]
+    share = None
+    if workload is not None:
+        share = replicas_in(world, workload, fact.cluster)
+        share = workload.replicas if share is None else share
+    spot = world.policy.spot
+    asked: dict[str, Plain] = {
+        "uid": fact.uid,
+        "template": fact.template_hash,
+        "dry_run": fact.dry_run,
+        "user_pin": fact.user_pin,
+        "kind": None if workload is None else workload.kind,
+        "share": share,
+        "annotation": None if workload is None else workload.min_available,
+        "read": target.read,
+        "default": spot.default_min_available,
+        "strictness": spot.strictness,
+    }
+    return Answered(
+        subject=subject_of(Subject(f"{fact.namespace}/{name}"), fact.cluster),
+        algorithm=SYSTEM,
+        version=world.policy.algorithms.spot,
+        inputs=digest(asked | inputs).hex(),
+        branch=branch,
+        outcome=Admission(
+            namespace=fact.namespace,
+            workload=name,
+            uid=None if workload is None else workload.uid,
+            cluster=fact.cluster,
+            template_hash=fact.template_hash,
+            admission_uid=fact.uid,
+            dry_run=fact.dry_run,
+            capacity_class=capacity_class,
+            reservation=reservation,
+            target=target.pods,
+            on_demand=on_demand,
+            mode=target.mode,
+            flags=flags,
+            wanted=wanted,
+            user_pin=fact.user_pin,
+            index=index,
+            live=live,
+            told=told,
+            share=share,
+            read=target.read,
+            min_available=target.min_available,
+            majority=target.majority,
+            retired=retired,
+            assumed_lost=assumed_lost,
+            because=("admission",),
+        ),
+        moved=0,
+    )
