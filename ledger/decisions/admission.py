@@ -36,7 +36,7 @@ from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpser
 from ledger.reducers import reservations
 from ledger.reducers.admissions import LIST_FIRST
 from ledger.reducers.instances import subject_of
-from ledger.reducers.reservations import Request, Row
+from ledger.reducers.reservations import Asking, Row
 from ledger.reducers.world import World
 from ledger.units import DecisionNumber, Subject
 
@@ -106,7 +106,7 @@ def previous(world: World, decided: Admission) -> DecisionNumber | None:
 
 def _passed(
     world: World,
-    request: Request,
+    request: Asking,
     workload: WorkloadUpserted | None,
     target: Target,
     flags: tuple[str, ...],
@@ -124,7 +124,7 @@ def _passed(
 
 
 def _by_ordinal(
-    world: World, request: Request, workload: WorkloadUpserted, target: Target
+    world: World, request: Asking, workload: WorkloadUpserted, target: Target
 ) -> Answered:
     fact = request.fact
     name, label = fact.name or "", fact.pod_index
@@ -154,7 +154,7 @@ def _by_ordinal(
 
 
 def _by_slots(
-    world: World, request: Request, workload: WorkloadUpserted, target: Target
+    world: World, request: Asking, workload: WorkloadUpserted, target: Target
 ) -> Answered:
     fact, kept = request.fact, world.admissions
     assert request.replicaset is not None, "a Deployment's pods have a template"
@@ -177,8 +177,8 @@ def _by_slots(
     }
     admitted = rules.admit(before, asked, target).answer
     reinvoked = "reinvocation" in admitted.flags
-    must_list = fact.can_list and request.asked is None and not (reinvoked or fact.dry_run)
-    if must_list and rules.must_list(before, _HERE):
+    may_list = fact.can_list and request.asked is None and not (reinvoked or fact.dry_run)
+    if may_list and counted.template.live and rules.must_list(before, _HERE):
         return _answered(
             world,
             request,
@@ -223,7 +223,7 @@ def _with_pin(
     return (*flags, PINNED) if (wanted, fact.user_pin) == ("od", "spot") else flags
 
 
-def _counted(world: World, request: Request) -> _Counted:
+def _counted(world: World, request: Asking) -> _Counted:
     """The template's rows, oldest first, as the core holds them."""
     assert request.replicaset is not None, "a Deployment's pods have a template"
     kept = world.admissions.templates.get(request.replicaset)
@@ -258,7 +258,7 @@ def _class(world: World, replicaset: Subject, row: Row) -> CapacityClass:
 
 def _answered(
     world: World,
-    request: Request,
+    request: Asking,
     workload: WorkloadUpserted | None,
     target: Target,
     *,

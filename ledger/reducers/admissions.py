@@ -31,8 +31,8 @@ from ledger.reducers.reservations import (
     REMEMBERED,
     Admissions,
     Answered,
+    Asking,
     Forgetting,
-    Request,
     Reserved,
     Row,
     Standing,
@@ -64,7 +64,7 @@ def requested(world: World, fact: AdmissionRequested) -> World:
     if fact.uid in kept.waiting or fact.uid in kept.answered:
         return replace(world, last_effect="no_effect")
     found = whose(world.objects, fact)
-    request = Request(fact, _here(world), "", None, None)
+    request = Asking(fact, _here(world), "", None, None)
     if found is not None:
         request = request._replace(
             kind=found.kind, workload=found.workload, replicaset=found.replicaset
@@ -128,10 +128,10 @@ def listed(world: World, fact: PodsListed) -> World:
     told = kept.waiting.get(uid) or kept.answered.get(uid)
     if told is None or told.replicaset is None:
         return replace(world, last_effect="no_effect")
-    wanted = told.fact.template_hash if isinstance(told, Request) else told.hash
+    wanted = told.fact.template_hash if isinstance(told, Asking) else told.hash
     if fact.template_hash != wanted:
         return replace(world, last_effect="no_effect")
-    if isinstance(told, Request):
+    if isinstance(told, Asking):
         world = _with(world, replace(kept, due=uid))
     template = kept.templates.get(told.replicaset)
     if template is None:
@@ -172,10 +172,15 @@ def pods_heard_of(world: World, cluster: ClusterName) -> World:
 
 
 def inventory_listed(world: World, fact: InventoryListed) -> World:
-    """A cluster told all of its pods, as they were at a moment."""
+    """A cluster told all of its pods, as they were at a moment: who was taken for lost may be there."""
     if fact.noun != "pod":
         return world
     through = world.now if fact.through is None else min(fact.through, world.now)
+    for subject in fact.keys if world.admissions.templates else ():
+        pod = world.objects.fact("pod", subject)
+        row = world.admissions.row_of(pod) if isinstance(pod, PodObserved) else None
+        if row is not None and row.standing == "lost" and row.lost_at <= through:
+            world = replace(pod_changed(world, pod, pod), last_effect="applied")
     return _told_through(world, fact.cluster, Microseconds(through))
 
 
@@ -205,14 +210,18 @@ def _pod_seen(world: World, replicaset: Subject, pod: PodObserved) -> World:
                 return world
             return _with_template(world, replicaset, _adopted(template, pod, _here(world)))
         template = template._replace(pods=template.pods.set(pod.name, number))
-    row = template.rows[number]._replace(pod=pod.name, uid=pod.uid, seen=_here(world))
+    before = template.rows[number]
+    row = before._replace(pod=pod.name, uid=pod.uid, seen=_here(world))
     if not is_active(pod):
         template = _standing(_with_row(template, number, row), number, "released")
     elif row.standing == "released":
         template = _with_row(template, number, row)
     else:
         template = _confirmed(template, number, row)
-    return _with_template(world, replicaset, template)
+    world = _with_template(world, replicaset, template)
+    if template.rows[number].standing == before.standing:
+        return world
+    return proposals.may_be_short(world, [template.subject])
 
 
 def _claimed(kept: Admissions, replicaset: Subject, pod: PodObserved) -> int | None:
@@ -243,7 +252,8 @@ def _slotted(
     for number in _rows(kept, template, outcome.retired):
         template = _standing(template, number, "lapsed")
     for number in _rows(kept, template, outcome.assumed_lost):
-        template = _standing(template, number, "lost")
+        row = template.rows[number]._replace(standing="lost", lost_at=world.now)
+        template = _with_row(template, number, row)
     template = template._replace(number=decision.number)
     if name is None:
         return _with_template(world, replicaset, template), None

@@ -24,8 +24,9 @@ from ledger.reducers.incidents import LASTING
 from ledger.reducers.instances import holding, node_of, subject_of
 from ledger.reducers.open_proposals import grounds
 from ledger.reducers.pods import decided, held_beyond
+from ledger.reducers.reservations import is_active
 from ledger.reducers.rooms import node_in_use, promised
-from ledger.reducers.sightings import Crew, crew_of
+from ledger.reducers.sightings import Crew, behind, crew_of
 from ledger.reducers.tasks import holding as taken
 from ledger.reducers.world import World
 from ledger.units import ClusterName, Subject
@@ -61,6 +62,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("scheduled", _scheduled_as_kept(world), _scheduled(world)),
         ("replicas", _replicas_as_kept(world), _replicas(world)),
         ("proposed", _proposed_as_kept(world), _proposed(world)),
+        ("admitted", _admitted_as_kept(world), _admitted(world)),
     )
     return tuple(sorted(one for pair in pairs for one in _unequal(*pair)))
 
@@ -305,6 +307,48 @@ def _replicas_as_kept(world: World) -> Sums:
         for at, volumes in world.disks.on.items()
         for volume, count in volumes.items()
     }
+
+
+def _admitted(world: World) -> Sums:
+    """Who has a row where templates are kept, what rows are called, and when the first runs out."""
+    sums: dict[tuple[str, str], int] = {}
+    for (noun, subject), known in world.objects.known.items():
+        pod = known.fact
+        if noun == "pod" and isinstance(pod, PodObserved) and is_active(pod):
+            above = behind(pod)
+            if above is not None and above in world.admissions.templates:
+                sums[above, f"row of {subject.rpartition('/')[2]}"] = 1
+    for replicaset, template in world.admissions.templates.items():
+        open_ = [row for row in template.rows.values() if row.standing == "open"]
+        sums[replicaset, "open"] = len(open_)
+        sums[replicaset, "overdue"] = int(any(row.overdue for row in template.rows.values()))
+        sums[replicaset, "first"] = min(
+            (one.expires for one in open_ if not one.overdue), default=0
+        )
+        sums |= {
+            (replicaset, f"called {row.name}"): 1 for row in template.rows.values() if row.name
+        }
+    return sums
+
+
+def _admitted_as_kept(world: World) -> Sums:
+    kept = world.admissions
+    sums: dict[tuple[str, str], int] = {
+        (reserved.replicaset, f"called {name}"): 1 for name, reserved in kept.reservations.items()
+    }
+    for replicaset, template in kept.templates.items():
+        sums[replicaset, "open"] = len(template.open)
+        for name in template.pods:
+            pod = world.objects.fact("pod", Subject(f"{replicaset.rpartition('/')[0]}/{name}"))
+            # A pod that is going has its row until it is gone, if it had one.
+            if not isinstance(pod, PodObserved) or is_active(pod):
+                sums[replicaset, f"row of {name}"] = 1
+    for listed in kept.overdue.values():
+        sums |= {(replicaset, "overdue"): 1 for replicaset in listed}
+    for deadline in world.deadlines:
+        if deadline.kind == "reservation":
+            sums[deadline.subject, "first"] = deadline.at
+    return sums
 
 
 def _proposed(world: World) -> Sums:

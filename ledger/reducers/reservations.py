@@ -55,6 +55,8 @@ class Row(NamedTuple):
     """When it runs out, if it is still open then."""
     overdue: bool = False
     """Whether that moment has passed, and nothing the cluster told since says that there is no pod."""
+    lost_at: Microseconds = Microseconds(0)
+    """When it was taken for lost, if it is."""
     pinned: bool = False
     """Whether its user insists on the class."""
     seen: Position | None = None
@@ -85,7 +87,7 @@ class Template(NamedTuple):
     """When the first of those that are open runs out, but for those that are overdue."""
 
 
-class Request(NamedTuple):
+class Asking(NamedTuple):
     """An admission that waits for its answer."""
 
     fact: AdmissionRequested
@@ -131,7 +133,7 @@ class Admissions:
     """By cluster/namespace/replicaset."""
     reservations: Map[str, Reserved]
     """By the name that pods carry."""
-    waiting: Map[str, Request]
+    waiting: Map[str, Asking]
     """By the admission's uid."""
     answered: Map[str, Answered]
     due: str | None

@@ -89,6 +89,13 @@ async def decided_through(connection: asyncpg.Connection, fleet: str) -> tuple[i
 _DECISION: Final = "SELECT decision, digest, record FROM ledger_api.decisions WHERE fleet = $1"
 
 
+_KIND: Final = (
+    "CASE WHEN kind = 'refusal' THEN 'refusal/' || (result ->> 'wanted')"
+    "     WHEN kind = 'capacity_class' AND result ? 'admission_uid' THEN 'admission'"
+    "     ELSE kind END"
+)
+
+
 async def decision(connection: asyncpg.Connection, fleet: str, number: int) -> Recorded | None:
     """The decision of a number."""
     return _recorded(await connection.fetchrow(f"{_DECISION} AND number = $2", fleet, number))
@@ -105,13 +112,12 @@ async def newest(
 ) -> Recorded | None:
     """The newest decision about a subject of these kinds, by a position and below a number.
 
-    Of refusals the kind is ``refusal/`` and what was wanted.
+    Of refusals the kind is ``refusal/`` and what was wanted, and of answers to admissions ``admission``.
     """
     return _recorded(
         await connection.fetchrow(
             f"{_DECISION} AND subject = $2 AND position <= $3 AND number < $4"
-            "   AND CASE kind WHEN 'refusal' THEN 'refusal/' || (result ->> 'wanted')"
-            "                 ELSE kind END = ANY($5::text[])"
+            f"   AND {_KIND} = ANY($5::text[])"
             " ORDER BY number DESC LIMIT 1",
             fleet,
             subject,
@@ -136,10 +142,9 @@ async def at_position(
 
 
 async def kinds(connection: asyncpg.Connection, fleet: str, subject: str) -> list[str]:
-    """Of which kinds decisions about a subject are, refusals as in ``newest``."""
+    """Of which kinds decisions about a subject are, spelled as in ``newest``."""
     rows = await connection.fetch(
-        "SELECT DISTINCT CASE kind WHEN 'refusal' THEN 'refusal/' || (result ->> 'wanted')"
-        "                ELSE kind END AS kind"
+        f"SELECT DISTINCT {_KIND} AS kind"  # noqa: S608 - a constant of this module
         "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 ORDER BY 1",
         fleet,
         subject,

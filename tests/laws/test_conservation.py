@@ -23,12 +23,14 @@ from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import NodeBook, node_books
 from ledger.reducers.open_proposals import target
 from ledger.reducers.replicas import NO_DISKS
+from ledger.reducers.reservations import Reserved
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
 from ledger.units import Bytes, ClusterName, DecisionNumber, Incarnation, NodeName, Subject
 from tests.histories import (
     SECOND,
     History,
+    admitted,
     cluster_up,
     deployed,
     disk_up,
@@ -267,6 +269,9 @@ def fleet() -> World:
         policy({"round.max_events": 1}),
         queue_up("q"),
         workload_up("ns/j", 2, kind="Job", queue="q", request=each_takes(cpu=10)),
+        workload_up("ns/w", 2, cluster="m1", min_available="1"),
+        pod_seen("m1", "ns", "w-1-x", owner=("ReplicaSet", "w-1"), template_hash="1"),
+        admitted("u", "m1", "ns", ("ReplicaSet", "w-1"), "1"),
     )
     assert log.world.jobs.used, "the tasks run"
     return log.world
@@ -378,6 +383,19 @@ def proposal(world: World) -> World:
     return replace(world, proposals=replace(world.proposals, on=wrong))
 
 
+def row(world: World) -> World:
+    name = Subject("m1/ns/w-1")
+    template = world.admissions.templates[name]
+    wrong = world.admissions.templates.set(name, template._replace(pods=Map()))
+    return replace(world, admissions=replace(world.admissions, templates=wrong))
+
+
+def reservation(world: World) -> World:
+    one = Reserved(Subject("m1/ns/w-1"), 1)
+    wrong = world.admissions.reservations.set("shop/1/9", one)
+    return replace(world, admissions=replace(world.admissions, reservations=wrong))
+
+
 PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "cpu": (lambda world: held(world, cpu=1), [("m1/n1", "held: cpu")]),
     "memory": (lambda world: held(world, memory=-2), [("m1/n1", "held: memory")]),
@@ -393,6 +411,8 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a claim": (claim, [("m1", "claimed: memory")]),
     "a disk": (disk, [("m1/n1", "scheduled: d")]),
     "a replica": (replica, [("m1/n1", "replicas: v on d")]),
+    "a row": (row, [("m1/ns/w-1", "admitted: row of w-1-x")]),
+    "a reservation": (reservation, [("m1/ns/w-1", "admitted: called shop/1/9")]),
     "a proposal": (proposal, [("m1/n1/d", "proposed: target of #7")]),
     "a queue": (queue, [("q of ns", "used: cpu")]),
     "a job": (job, [("ns/j", "used: tasks")]),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision, Outcome
 from ledger.facts.deployment import Deployment
@@ -92,7 +93,7 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
             )
         if last is not None and await _began_anew(connection, decision, last, object_, gone, known):
             last = None
-    if not isinstance(decision.outcome, Refusal):
+    if not isinstance(decision.outcome, Refusal | Admission):
         newer = await derivations.newest(connection, fleet, subject, [decision.kind], at=at)
         if newer is not None and newer.decision.number <= decision.number:
             newer = None
@@ -120,6 +121,8 @@ def _wanted(outcome: Outcome) -> str:
             return outcome.wanted
         case Eviction():
             return "allocation"
+        case Admission():
+            return "admission"
         case _:
             return outcome.kind
 

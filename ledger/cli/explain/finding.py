@@ -23,6 +23,7 @@ from ledger.cli.explain.derivation import WORKLOAD_TOLD, workload_of
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.undecided import Undecided
 from ledger.errors import InvalidRequest
+from ledger.facts.admission import Admission
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
@@ -34,6 +35,7 @@ Kind = Literal[
     "workload",
     "deployment",
     "capacity_class",
+    "admission",
     "job",
     "pod",
     "volume",
@@ -48,6 +50,7 @@ PLACING: Final[Mapping[str, tuple[str, ...]]] = {
     "job": ("allocation", "eviction"),
     "volume": ("disk_placement",),
     "capacity_class": ("capacity_class",),
+    "admission": ("admission",),
     "incident": ("incident",),
     "proposal": ("proposal",),
 }
@@ -84,7 +87,9 @@ class Meant(NamedTuple):
         if self.pod is not None:
             return f"pod {self.pod.cluster}/{self.pod.namespace}/{self.pod.name}"
         outcome = self.recorded.decision.outcome
-        kind = outcome.wanted if isinstance(outcome, Refusal) else outcome.kind
+        kind: str = outcome.wanted if isinstance(outcome, Refusal) else outcome.kind
+        if isinstance(outcome, Admission):
+            kind = "admission"
         thing = next((thing for thing in PLACING if kind in PLACING[thing]), kind)
         return f"{thing} {self.subject}"
 

@@ -1,0 +1,149 @@
+"""Who is asked about pods: the ledger's engine, and beside it whoever counts what he sees."""
+
+from dataclasses import dataclass, field
+
+from ledger.decisions.step import Step
+from ledger.facts.admission import Admission
+from ledger.facts.event import Fact
+from ledger.facts.own import AdmissionRequested
+from ledger.facts.repair import Repair
+from ledger.facts.workload import PodDeleted, PodObserved
+from ledger.reducers.admissions import is_listing
+from tests.emulator.kube import CLUSTER, NAMESPACE, Cluster, Creation, Patched
+from tests.histories import (
+    SECOND,
+    History,
+    admitted,
+    approved,
+    bypassed,
+    cluster_up,
+    listed,
+    node_up,
+    pods_listed,
+    replicaset_up,
+)
+
+MOMENT = 1_000
+"""Microseconds between two events: an hour is more than a game lasts."""
+
+
+@dataclass(slots=True, eq=False)
+class Engine:
+    """The heart of the ledger, one event after the other; with a reader it may list pods."""
+
+    reader: bool
+    history: History = field(default_factory=History)
+    answers: dict[str, Patched] = field(default_factory=dict)
+    """What was answered, by the call's uid: it is not answered twice."""
+    lists: int = 0
+
+    def __post_init__(self) -> None:
+        label = "node.kubernetes.io/capacity"
+        self.history.add_all(
+            cluster_up(CLUSTER),
+            node_up(CLUSTER, "od", labels={label: "on-demand"}),
+            node_up(CLUSTER, "s1", labels={label: "spot"}),
+        )
+
+    def told(self, fact: Fact) -> None:
+        self._add(fact)
+
+    def admit(self, asked: Creation, cluster: Cluster) -> Patched:
+        request = admitted(
+            asked.uid,
+            CLUSTER,
+            NAMESPACE,
+            asked.owner,
+            asked.template,
+            name=asked.name,
+            carried=asked.carried,
+            dry_run=asked.dry_run,
+            can_list=self.reader,
+        )
+        answer = self._answer(request)
+        if answer is None:
+            return self.answers[asked.uid]
+        if is_listing(answer):
+            self._list(asked, cluster)
+            answer = self._last()
+        patched = Patched(answer.capacity_class, answer.reservation)
+        if not asked.dry_run:
+            self.answers[asked.uid] = patched
+        if asked.uid in cluster.bypassed:
+            self._add(bypassed(asked.uid))
+        return patched
+
+    def rest(self, cluster: Cluster) -> None:
+        """Reservations that are open run out, and the cluster says which pods it has."""
+        self.history.wait(61 * SECOND)
+        self._add(listed(CLUSTER, "pod", [f"{NAMESPACE}/{name}" for name in cluster.pods]))
+
+    def approve(self) -> list[str] | None:
+        """Somebody approves what is proposed: the pods that are to go; None if nothing is proposed."""
+        open_ = sorted(self.history.world.proposals.matters)
+        if not open_:
+            return None
+        (made,) = self._add(approved(open_[0])).decisions
+        assert isinstance(made.outcome, Repair), f"{made.kind}: what was proposed can be done"
+        return [one.pod for one in made.outcome.evict]
+
+    def _answer(self, request: AdmissionRequested) -> Admission | None:
+        step = self._add(request)
+        return self._last() if step.decisions else None
+
+    def _last(self) -> Admission:
+        made = [
+            one.outcome
+            for one in self.history.steps[-1].decisions
+            if isinstance(one.outcome, Admission)
+        ]
+        (answer,) = made
+        return answer
+
+    def _list(self, asked: Creation, cluster: Cluster) -> None:
+        """Read the ReplicaSet and its pods as they are at this moment."""
+        self.lists += 1
+        above = cluster.replicasets[asked.owner[1]]
+        if cluster.weather.replicasets_lag:
+            owner = ("Deployment", cluster.workload)
+            self._add(replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas))
+        pods = cluster.of(above.name)
+        self._add(
+            pods_listed(
+                asked.uid,
+                asked.template,
+                [pod.patched.reservation for pod in pods if pod.patched.reservation],
+                [pod.name for pod in pods if not pod.patched.reservation],
+            )
+        )
+
+    def _add(self, fact: Fact) -> Step:
+        return self.history.add(fact, after=MOMENT)
+
+
+@dataclass(slots=True, eq=False)
+class Counting:
+    """Counts the on-demand pods that he was told of, and takes the class that follows."""
+
+    wanted: int
+    pods: dict[str, PodObserved] = field(default_factory=dict)
+    answers: dict[str, Patched] = field(default_factory=dict)
+
+    def told(self, fact: Fact) -> None:
+        match fact:
+            case PodObserved(terminating=False):
+                self.pods[fact.name] = fact
+            case PodObserved() | PodDeleted():
+                self.pods.pop(fact.name, None)
+            case _:
+                pass
+
+    def admit(self, asked: Creation, _: Cluster) -> Patched:
+        if asked.uid in self.answers:
+            return self.answers[asked.uid]
+        if asked.carried is not None:
+            return next(one for one in self.answers.values() if one.reservation == asked.carried)
+        on_demand = sum(pod.capacity_class == "on-demand" for pod in self.pods.values())
+        patched = Patched("od" if on_demand < self.wanted else "spot", asked.uid)
+        self.answers[asked.uid] = patched
+        return patched

@@ -1,0 +1,189 @@
+"""Where the ledger is asked about each pod, its split is exact; and where it cannot be, it finds out and says so.
+
+The games are a seed each (``games``). Each of these runs looks at some dozens of them, the long form
+(``python -m tests.emulator.long_run``) at tens of thousands.
+"""
+
+from functools import partial
+from random import Random
+
+import pytest
+
+from ledger.facts.decision import record
+from ledger.facts.repair import Repair
+from tests.emulator.doors import Engine
+from tests.emulator.games import (
+    Game,
+    counting_error,
+    drawn,
+    engine_error,
+    error,
+    errors,
+    grown,
+    repaired,
+)
+from tests.emulator.kube import Cluster, Weather
+from tests.histories import approved
+
+CALM = Weather(duplicates=10, reinvocations=10, dry_runs=5)
+ROUGH = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5)
+LATE = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5, lag=50)
+with_reader = partial(engine_error, reader=True)
+without = partial(engine_error, reader=False)
+
+
+def test_whoever_may_list_the_pods_splits_them_exactly_whatever_is_refused_dies_or_comes_late() -> (
+    None
+):
+    assert errors(range(40), LATE, with_reader) == {0: 40}
+
+
+def test_so_does_whoever_is_late_with_what_replicasets_are_told() -> None:
+    weather = Weather(rejects=30, duplicates=10, reinvocations=10, lag=50, replicasets_lag=True)
+    assert errors(range(20), weather, with_reader) == {0: 20}
+
+
+def test_whoever_sees_everything_at_once_needs_no_list() -> None:
+    assert errors(range(40), ROUGH, without) == {0: 40}
+
+
+@pytest.mark.parametrize("reader", [True, False])
+def test_growing_in_calm_weather_is_exact_however_late_the_watch_is_and_nothing_is_listed(
+    reader: bool,  # noqa: FBT001 - pytest passes parameters by position
+) -> None:
+    for seed in range(20):
+        game = drawn(seed, kills=0)
+        engine = Engine(reader=reader)
+        weather = Weather(duplicates=10, reinvocations=10, dry_runs=5, lag=50)
+        assert error(game, grown(game, engine, weather)) == 0
+        assert engine.lists == 0
+
+
+def test_whoever_counts_the_pods_that_he_sees_is_right_in_less_than_half_of_these_games() -> None:
+    off = errors(range(60), Weather(lag=50), counting_error, kills=0)
+
+    assert off.get(0, 0) < 30
+    assert max(off) > 3, "and more than a little wrong in some"
+
+
+def test_without_a_list_every_deficit_is_found_and_mended_once_the_watch_has_caught_up() -> None:
+    short = 0
+    weather = Weather(rejects=30, bypasses=10, lag=50)
+    for seed in range(40):
+        game = drawn(seed)
+        engine = Engine(reader=False)
+        cluster = grown(game, engine, weather)
+        short += error(game, cluster) < 0
+
+        repaired(cluster, engine)
+
+        assert error(game, cluster) >= 0
+    assert short > 5, "there was something to be mended"
+
+
+def test_a_rollout_never_has_fewer_on_demand_than_belong_there_of_either_template() -> None:
+    for seed in range(15):
+        luck = Random(seed)
+        game = drawn(seed, most=12)
+        engine = Engine(reader=False)
+        cluster = grown(game, engine, CALM)
+        for pod in list(cluster.pods.values()):
+            cluster.run(pod, at_once=True)
+
+        for template in ("8", "9"):
+            for _ in cluster.roll(template, surge=luck.randint(1, 4)):
+                for name in sorted(cluster.replicasets):
+                    pods = cluster.of(name)
+                    on_demand = sum(pod.patched.capacity == "od" for pod in pods)
+                    assert on_demand >= min(game.due, len(pods)), name
+
+        assert error(game, cluster) == 0
+
+
+def test_scaling_down_among_pods_that_are_ready_takes_the_spot_pods_first() -> None:
+    for seed in range(15):
+        luck = Random(seed)
+        game = Game(seed, luck.randint(4, 20), 2, kills=0)
+        engine = Engine(reader=True)
+        cluster = grown(game, engine, Weather(lag=5))
+        replicaset = cluster.replicasets["web-7"]
+        for pod in list(cluster.pods.values()):
+            cluster.run(pod, at_once=True)
+        cluster.deliver()
+
+        for _ in range(6):
+            cluster.scale(luck.randint(2, 20), "2")
+            cluster.told_replicas("7", cluster.replicas)
+            cluster.sync(replicaset)
+            for pod in cluster.of(replicaset.name):
+                cluster.run(pod, at_once=True)
+            cluster.deliver()
+            on_demand = sum(pod.patched.capacity == "od" for pod in cluster.of(replicaset.name))
+            assert on_demand == 2
+
+
+def test_scaling_down_that_takes_on_demand_pods_which_are_not_ready_is_mended() -> None:
+    short = 0
+    for seed in range(30):
+        luck = Random(seed)
+        game = Game(seed, luck.randint(6, 20), 4, kills=0)
+        engine = Engine(reader=True)
+        cluster = grown(game, engine, Weather(unready=40))
+        smaller = Game(seed, 5, 4, kills=0)
+
+        cluster.scale(5, "4")
+        cluster.told_replicas("7", 5)
+        cluster.settle()
+        short += error(smaller, cluster) < 0
+        for pod in list(cluster.pods.values()):
+            cluster.run(pod, at_once=True)
+        repaired(cluster, engine)
+
+        assert error(smaller, cluster) == 0
+    assert short > 3, "there was something to be mended"
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_the_pods_of_a_statefulset_are_split_by_their_place_whoever_comes_first(
+    parallel: bool,  # noqa: FBT001 - pytest passes parameters by position
+) -> None:
+    for seed in range(20):
+        luck = Random(seed)
+        cluster = Cluster(luck, Engine(reader=False), LATE, kind="StatefulSet", workload="db")
+        for _ in range(4):
+            count = luck.randint(2, 9)
+            cluster.scale(count, str(luck.randint(0, count)))
+            while not cluster.sync_set(parallel=parallel):
+                cluster.advance()
+            for pod in luck.sample(sorted(cluster.pods.values(), key=lambda pod: pod.name), 1):
+                cluster.kill(pod)
+        count = luck.randint(2, 9)
+        cluster.scale(count, "1")
+        for pod in list(cluster.pods.values()):
+            cluster.kill(pod)
+        while not cluster.sync_set(parallel=parallel):
+            cluster.advance()
+
+        on_demand = {name for name, pod in cluster.pods.items() if pod.patched.capacity == "od"}
+        assert on_demand == {f"db-{ordinal}" for ordinal in range(count // 2 + 1)}
+
+
+def test_the_same_game_is_answered_with_the_same_bytes() -> None:
+    def played() -> list[bytes]:
+        engine = Engine(reader=True)
+        grown(drawn(7), engine, LATE)
+        return [record(made) for step in engine.history.steps for made in step.decisions]
+
+    assert played() == played()
+
+
+def test_what_is_to_be_evicted_is_named_by_a_decision() -> None:
+    engine = Engine(reader=False)
+    game = Game(3, 6, 3, kills=0)
+    cluster = grown(game, engine, Weather(bypasses=60))
+    (number,) = engine.history.world.proposals.matters
+
+    (made,) = engine.history.add(approved(number)).decisions
+
+    assert isinstance(made.outcome, Repair)
+    assert {one.pod for one in made.outcome.evict} <= cluster.pods.keys()
