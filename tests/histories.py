@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from ledger.decisions.step import Step, advance
 from ledger.facts import cluster, disk, quota, workload
-from ledger.facts.admission import Admission
 from ledger.facts.control import PolicyChanged, ProposalApproved, ProposalKind, ProposalRequested
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -657,11 +656,6 @@ def fairness_of(made: Decision) -> Fairness:
     fairness = division_of(made).fairness
     assert fairness is not None, "only static weight is fair by floors and residuals"
     return fairness
-
-
-def admission_of(made: Decision) -> Admission:
-    assert isinstance(made.outcome, Admission), f"a {made.kind} admits nothing"
-    return made.outcome
 
 
 def deployment_of(made: Decision) -> Deployment:

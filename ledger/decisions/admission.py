@@ -38,7 +38,7 @@ from ledger.reducers.admissions import LIST_FIRST
 from ledger.reducers.instances import subject_of
 from ledger.reducers.reservations import Asking, Row
 from ledger.reducers.world import World
-from ledger.units import DecisionNumber, Subject
+from ledger.units import LARGEST_WHOLE_NUMBER, DecisionNumber, Subject
 
 UNKNOWN: Final = "workload_unknown"
 UNCLEAR: Final = "ordinal_unknown"
@@ -149,7 +149,8 @@ def _by_ordinal(
         flags=_with_pin(flags, fact, wanted),
         capacity_class=given,
         wanted=wanted,
-        index=found.index,
+        # A label can hold any number of digits; a record cannot.
+        index=None if found.index is None else min(found.index, LARGEST_WHOLE_NUMBER),
     )
 
 

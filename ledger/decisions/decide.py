@@ -23,6 +23,9 @@ its evictions freed and it left.
 An approved proposal is carried out before the kinds that it makes decisions of are asked, so that
 others may have at once what it frees; proposals are made last, of what everybody else left behind.
 
+The admission of a pod is answered once targets are decided, by rows that nobody else's answer changes;
+under ``hold`` it is the only question that is asked.
+
 When everything has been decided, whatever still contradicts the book is recorded
 (``ledger.decisions.incident``).
 

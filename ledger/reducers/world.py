@@ -250,7 +250,8 @@ class World:
     retries: Retries
     latest: Map[Subject, DecisionNumber]
     """The newest decision about a subject, of whatever kind but incident, proposal and
-    repair, for as long as it is known. Those answer nobody who waits, and may be about a node or the fleet."""
+    repair, for as long as it is known. Those answer nobody who waits, and may be about a node or the fleet.
+    Answers to admissions are many, and each names the one about the same pod template before it."""
     deadlines: Deadlines
     waiting: Due
     """What would have been asked but for ``hold``."""

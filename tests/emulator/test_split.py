@@ -4,13 +4,18 @@ The games are a seed each (``games``). Each of these runs looks at some dozens o
 (``python -m tests.emulator.long_run``) at tens of thousands.
 """
 
+import os
+import subprocess
+import sys
 from functools import partial
+from hashlib import sha256
 from random import Random
 
 import pytest
 
 from ledger.facts.decision import record
 from ledger.facts.repair import Repair
+from ledger.reducers import snapshot
 from tests.emulator.doors import Engine
 from tests.emulator.games import (
     Game,
@@ -30,6 +35,15 @@ ROUGH = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5)
 LATE = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5, lag=50)
 with_reader = partial(engine_error, reader=True)
 without = partial(engine_error, reader=False)
+
+
+def root_of(engine: Engine) -> str:
+    """Of everything that was answered, and of the World that it led to."""
+    whole = sha256()
+    for step in engine.history.steps:
+        for made in step.decisions:
+            whole.update(record(made))
+    return f"{whole.hexdigest()} {snapshot.digest(engine.history.world)}"
 
 
 def test_whoever_may_list_the_pods_splits_them_exactly_whatever_is_refused_dies_or_comes_late() -> (
@@ -175,6 +189,26 @@ def test_the_same_game_is_answered_with_the_same_bytes() -> None:
         return [record(made) for step in engine.history.steps for made in step.decisions]
 
     assert played() == played()
+
+
+def test_what_is_answered_does_not_depend_on_the_seed_of_hashes() -> None:
+    def root(seed: str) -> bytes:
+        program = (
+            "from tests.emulator.doors import Engine\n"
+            "from tests.emulator.games import drawn, grown\n"
+            "from tests.emulator.test_split import LATE, root_of\n"
+            "engine = Engine(reader=True)\n"
+            "grown(drawn(11), engine, LATE)\n"
+            "print(root_of(engine))\n"
+        )
+        surroundings = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.check_output([sys.executable, "-c", program], env=surroundings)
+
+    engine = Engine(reader=True)
+    grown(drawn(11), engine, LATE)
+
+    expected = f"{root_of(engine)}\n".encode()
+    assert {root("0"), root("1"), root("4242")} == {expected}
 
 
 def test_what_is_to_be_evicted_is_named_by_a_decision() -> None:

@@ -48,6 +48,8 @@ class NaiveAdmissions:
     """All that was ever said, as far as it matters."""
 
     pods: dict[str, PodObserved] = field(default_factory=dict)
+    reported: dict[str, int] = field(default_factory=dict)
+    """When each pod was reported last."""
     dead: dict[str, set[str]] = field(default_factory=dict)
     replicasets: dict[str, ReplicaSetUpserted] = field(default_factory=dict)
     workloads: dict[str, WorkloadUpserted] = field(default_factory=dict)
@@ -79,7 +81,8 @@ class NaiveAdmissions:
                 self._heard(fact.cluster, at)
             case InventoryListed(noun="pod"):
                 for name in sorted(self.pods):
-                    if self.pods[name].cluster == fact.cluster and name not in fact.keys:
+                    covered = fact.through is None or self.reported[name] <= fact.through
+                    if covered and name.startswith(fact.cluster) and name not in fact.keys:
                         self._rows_gone(self.pods.pop(name))
                 through = at if fact.through is None else min(at, fact.through)
                 for row in self.rows:
@@ -124,7 +127,7 @@ class NaiveAdmissions:
             self._rows_gone(before)
         if before is not None and before.uid != fact.uid:
             self.dead.setdefault(subject, set()).add(before.uid)
-        self.pods[subject] = fact
+        self.pods[subject], self.reported[subject] = fact, self.now
         above = _above(fact)
         if above is not None and any(row.replicaset == above for row in self.rows):
             self._seen(fact, above)

@@ -113,7 +113,14 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     ]
     * 2,
     st.builds(
-        listed, st.just("m1"), st.just("pod"), st.lists(names.map("shop/{}".format), unique=True)
+        _through,
+        st.builds(
+            listed,
+            st.just("m1"),
+            st.just("pod"),
+            st.lists(names.map("shop/{}".format), unique=True),
+        ),
+        st.one_of(st.none(), st.integers(0, 600).map(SECOND.__mul__)),
     ),
     st.builds(
         replicaset_up,
