@@ -232,10 +232,19 @@ def _counted(world: World, request: Asking) -> _Counted:
     held: dict[CapacityClass, dict[str, list[int]]] = {"od": {}, "spot": {}}
     for number, row in enumerate(rows, start=1):
         held[_class(world, request.replicaset, row)].setdefault(row.standing, []).append(number)
-    above = world.objects.fact("replicaset", request.replicaset)
     od, spot = (_held(held[one]) for one in ("od", "spot"))
-    told = above.replicas if isinstance(above, ReplicaSetUpserted) else None
-    return _Counted(Template(told, od, spot), rows)
+    return _Counted(Template(_told(world, request), od, spot), rows)
+
+
+def _told(world: World, request: Asking) -> int | None:
+    """How many pods the ReplicaSet was told to have; of another life of it that says nothing."""
+    assert request.replicaset is not None, "a Deployment's pods have a template"
+    above = world.objects.fact("replicaset", request.replicaset)
+    owner = request.fact.owner
+    if not isinstance(above, ReplicaSetUpserted):
+        return None
+    is_another = owner.kind == "ReplicaSet" and owner.uid not in {None, above.uid}
+    return None if is_another else above.replicas
 
 
 def _counting(template: reservations.Template) -> Iterator[Row]:
