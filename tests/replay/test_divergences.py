@@ -26,7 +26,6 @@ from ledger.core.division import dynamic, webster
 from ledger.core.placement import place
 from ledger.core.spot import target
 from ledger.decisions import columns, decide, deployment, division, room, versions
-from ledger.decisions.registry import Versions
 from ledger.decisions.step import advance
 from ledger.events.codec import CONTRACT_REVISION
 from ledger.facts.decision import record
@@ -43,6 +42,7 @@ from ledger.reducers import (
     volumes,
     workloads,
 )
+from ledger.reducers.registry import Versions
 from ledger.reducers.world import World, begin
 from ledger.replay import comparing, reducing, slices
 from ledger.replay.recomputing import Recomputed, recompute
