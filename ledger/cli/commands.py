@@ -16,6 +16,7 @@ from ledger.cli import (
     readers,
     replaying,
     sealing,
+    serving,
     simulating,
     sql,
     standing,
@@ -68,6 +69,7 @@ app.command("ingest", rich_help_panel=STREAM)(intake.ingest)
 app.command("consume", rich_help_panel=STREAM)(kafka.consume)
 app.command("decide", rich_help_panel=STREAM)(deciding.decide)
 app.command("publish", rich_help_panel=STREAM)(kafka.publish)
+app.command("serve", rich_help_panel=STREAM)(serving.serve)
 app.command("simulate", rich_help_panel=STREAM)(simulating.simulate)
 app.command("watch", rich_help_panel=ASK)(watching.watch)
 app.command("sql", rich_help_panel=ASK)(sql.sql)

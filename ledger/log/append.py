@@ -54,6 +54,8 @@ class Appended:
     count: int = 0
     duplicates: int = 0
     refused: list[tuple[Message, InvalidReason, str]] = field(default_factory=list)
+    known: "Known" = field(default_factory=dict)
+    """Of each identity in the share: what it says, and where it stands."""
 
     @property
     def size(self) -> int:
@@ -140,7 +142,7 @@ async def append(
         leaves.append(leaf)
         position += 1
 
-    appended.count = len(rows)
+    appended.count, appended.known = len(rows), known
     if not rows:
         return appended
     if first == 0:

@@ -1,6 +1,6 @@
 """Take a batch of messages into the log: all of it, in one transaction, or nothing.
 
-Whatever stands at the door (Kafka, a file, later HTTP) hands over messages with the contract's
+Whatever stands at the door (Kafka, a file, HTTP) hands over messages with the contract's
 verdict and gets back what became of each: appended, duplicate, quarantined. In the same
 transaction go the events of every fleet, the quarantined rest, the receipt of the Kafka
 partition, and one notification. Locks are taken in one order everywhere: the partition, then the
@@ -17,7 +17,7 @@ from ledger.errors import SetupProblem, WrongPosition
 from ledger.events.codec import Accepted
 from ledger.events.envelope import is_fleet_name
 from ledger.log import fleets, quarantine, receipts
-from ledger.log.append import append
+from ledger.log.append import Appended, append
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Clock, Fleet
 from ledger.log.messages import Claim, Message, record_digest
@@ -37,6 +37,9 @@ class Taken:
     """Below the newest receipt: taken by an earlier transaction, ignored by this one."""
     sizes: dict[FleetName, int] = field(default_factory=dict)
     """How long the log of each fleet in the batch is now."""
+    shares: dict[FleetName, Appended] = field(default_factory=dict)
+    refused: list[quarantine.Refused] = field(default_factory=list)
+    """What became of which message: of this batch alone, and not added up."""
 
     def add(self, other: "Taken") -> None:
         """Count another batch too."""
@@ -124,10 +127,12 @@ class Intake:
                 taken.duplicates += done.duplicates
                 taken.conflicts += sum(why == "identity_conflict" for _, why, _ in done.refused)
                 taken.sizes[fleet.name] = done.size
+                taken.shares[fleet.name] = done
                 refused += done.refused
             if refused:
                 await quarantine.put(connection, refused)
                 taken.quarantined = len(refused)
+                taken.refused = refused
             if claim is not None:
                 first, last = messages[0], messages[-1]
                 assert first.at.coordinate is not None

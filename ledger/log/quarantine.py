@@ -216,8 +216,8 @@ def _judge(
     named = None if fleet is None else FleetName(fleet)
     if corrected is not None:
         return accept_line(corrected, families=families, fleet=named)
-    if row["channel"] == "kafka":
-        headers = read_headers(row["headers"])
+    headers = read_headers(row["headers"])
+    if headers or row["channel"] == "kafka":
         return accept(row["value"], headers=headers, families=families, fleet=named)
     return accept_line(row["value"], families=families, fleet=named)
 

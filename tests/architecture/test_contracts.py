@@ -24,7 +24,12 @@ ROOMS = (
     *("ledger/core/lot.py", "ledger/core/shares.py"),
     *("ledger/reducers/world.py", "ledger/decisions/decide.py", "ledger/log/append.py"),
     *("ledger/views/rows.py", "ledger/engine/loop.py", "ledger/replay/verify.py"),
-    *("ledger/api/serve.py", "ledger/cli/main.py", "ledger/cli/metrics/collecting.py"),
+    *(
+        "ledger/api/serve.py",
+        "ledger/client.py",
+        "ledger/cli/main.py",
+        "ledger/cli/metrics/collecting.py",
+    ),
     *("consumers/__main__.py", "consumers/settings.py", "consumers/feed.py"),
 )
 
@@ -35,6 +40,9 @@ POSTGRES = "Only the log and the views speak to Postgres"
 KAFKA = "Only consumers speak to Kafka"
 BORDER = "Input is judged at the border"
 METRICS = "What is counted is told to monitoring by the command"
+HTTP = "Only the HTTP room speaks HTTP"
+ASKS = "The HTTP room asks the log, the views and the replay, nothing that decides"
+CLIENT = "Whoever asks over HTTP needs nothing of the ledger but its answers"
 SETTINGS = "Settings are read where a process begins"
 FEEDERS = "The ledger does not know who feeds it, but for the command that starts both"
 CONSUMERS = "Consumers know events, facts and the log, nothing behind it"
@@ -91,6 +99,13 @@ CAUGHT: Mapping[Planted, str] = {
     ("ledger/cli/main.py", "aiokafka.errors"): KAFKA,
     ("consumers/feed.py", "confluent_kafka"): "A second Kafka client is for tests",
     ("ledger/log/append.py", "pydantic"): BORDER,
+    ("ledger/cli/main.py", "fastapi"): HTTP,
+    ("ledger/core/lot.py", "starlette.requests"): HTTP,
+    ("ledger/log/append.py", "uvicorn"): HTTP,
+    ("ledger/api/serve.py", "ledger.engine.loop"): ASKS,
+    ("ledger/api/serve.py", "ledger.decisions.decide"): ASKS,
+    ("ledger/client.py", "ledger.log.append"): CLIENT,
+    ("ledger/client.py", "ledger.api.serve"): FLOW,
     ("consumers/feed.py", "pydantic"): BORDER,
     ("ledger/engine/loop.py", "prometheus_client"): METRICS,
     ("consumers/feed.py", "prometheus_client"): METRICS,
@@ -122,6 +137,11 @@ ALLOWED: tuple[Planted, ...] = (
     ("ledger/engine/loop.py", "ledger.decisions.decide"),
     ("ledger/engine/loop.py", "ledger.views.rows"),
     ("ledger/replay/verify.py", "ledger.log.append"),
+    ("ledger/api/serve.py", "ledger.log.append"),
+    ("ledger/api/serve.py", "ledger.views.rows"),
+    ("ledger/api/serve.py", "ledger.replay.verify"),
+    ("ledger/api/serve.py", "fastapi"),
+    ("ledger/api/serve.py", "pydantic"),
     ("ledger/cli/main.py", "consumers.feed"),
     ("ledger/cli/metrics/collecting.py", "prometheus_client"),
     ("ledger/cli/what_if/pictures.py", "matplotlib"),

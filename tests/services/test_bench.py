@@ -32,7 +32,7 @@ async def bench(*arguments: str, **environment: str) -> dict[str, Any]:
     return said
 
 
-@pytest.mark.parametrize("name", ["ingest-file", "read", "fold", "idle-transaction"])
+@pytest.mark.parametrize("name", ["ingest-file", "ingest-http", "read", "fold", "idle-transaction"])
 async def test_a_benchmark_prints_one_line_with_the_ratio_to_its_floor(
     name: str, postgres: Postgres
 ) -> None:

@@ -76,6 +76,24 @@ def ingest_file(
     )
 
 
+@app.command("ingest-http")
+def ingest_http(
+    events: Events = 100_000,
+    rounds: Rounds = ROUNDS,
+    batch: Annotated[int, typer.Option(min=1, max=5000, help="Events a request.")] = 500,
+    quick: Quick = False,
+    database_url: Url = None,
+) -> None:
+    """Send batches to `ledger serve`. Floor: raw binary COPY of the same events, as for a file."""
+    from ledger.cli.bench.ingest_http import ingest_http as measure
+
+    if quick:
+        events, rounds, batch = QUICK_EVENTS, 1, QUICK_BATCH
+    _measured(
+        database_url, lambda server: measure(server, events=events, rounds=rounds, batch=batch)
+    )
+
+
 @app.command("ingest-kafka")
 def ingest_kafka(
     events: Events = 300_000,

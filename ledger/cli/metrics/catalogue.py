@@ -3,7 +3,7 @@
 This is the one list: what serves a metric takes its words from here, and docs/metrics.md shows it.
 Names begin with ``ledger_`` and end in their unit; what only grows ends in ``_total``.
 
-Labels are few and bounded. ``kind`` and ``reason`` are words of the code, ``part`` is a process of
+Labels are few and bounded. ``code``, ``kind``, ``outcome``, ``reason`` and ``status`` are words of the code, ``part`` is a process of
 ``ledger up``. Only what is said of a fleet carries ``fleet``, for FLEETS_NAMED fleets at most: the
 others share one value of the label, the worst of theirs.
 """
@@ -30,7 +30,7 @@ class Metric:
     means: str
     high: str
     """What a high value, or a fast growing one, tells an operator, and what to do."""
-    label: Literal["fleet", "kind", "reason", "part"] | None = None
+    label: Literal["code", "fleet", "kind", "outcome", "part", "reason", "status"] | None = None
 
 
 LAG_EVENTS = Metric(
@@ -357,6 +357,46 @@ PUBLISH_LOST = Metric(
     "A process stood still for longer than a lease lasts: too little memory or processor.",
 )
 
+SERVE_REQUESTS = Metric(
+    "ledger_serve_requests_total",
+    "counter",
+    "Requests answered, by the class of their status.",
+    "5xx above 0: the service's log says why. 4xx: see ledger_serve_problems_total.",
+    "status",
+)
+SERVE_PROBLEMS = Metric(
+    "ledger_serve_problems_total",
+    "counter",
+    "Requests that ended in a problem, by its code.",
+    "backlog: the deciders are behind. unauthenticated: somebody tries tokens, or has an old one.",
+    "code",
+)
+SERVE_OPEN = Metric(
+    "ledger_serve_requests_open",
+    "gauge",
+    "Requests under way, streams of decisions among them.",
+    "It only grows: the database is slow, or clients do not close their streams.",
+)
+SERVE_BUSY = Metric(
+    "ledger_serve_busy_seconds_total",
+    "counter",
+    "Time spent on requests from their first byte to their answer; several at a time count each.",
+    "Divided by the requests it is the mean time of an answer, streams included.",
+)
+SERVE_EVENTS = Metric(
+    "ledger_serve_events_total",
+    "counter",
+    "Events taken, by what became of them: appended, duplicate, conflict, quarantined.",
+    "quarantined or conflict above 0: `ledger quarantine list` says why.",
+    "outcome",
+)
+SERVE_CERTIFICATES = Metric(
+    "ledger_serve_certificates_read_total",
+    "counter",
+    "Times a certificate that had changed was read.",
+    "It does not grow although certificates are renewed: the log says why it could not be read.",
+)
+
 PART_RUNNING = Metric(
     "ledger_part_running",
     "gauge",
@@ -393,6 +433,9 @@ PUBLISHING = (
     *(PUBLISH_DECISIONS, PUBLISH_LETTERS, PUBLISH_BATCHES, PUBLISH_POSTPONED),
     *(PUBLISH_INTERRUPTED, PUBLISH_HELD, PUBLISH_LOST),
 )
+SERVING = (
+    *(SERVE_REQUESTS, SERVE_PROBLEMS, SERVE_OPEN, SERVE_BUSY, SERVE_EVENTS, SERVE_CERTIFICATES),
+)
 PARTS = (PART_RUNNING, PART_STARTED)
 
 GROUPS: Final = (
@@ -400,6 +443,7 @@ GROUPS: Final = (
     ("Deciding", "decide", DECIDING),
     ("Consuming", "consume", CONSUMING),
     ("Publishing", "publish", PUBLISHING),
+    ("Serving", "serve", SERVING),
     ("The parts of ledger up", "up", PARTS),
 )
 """Heading, the command that serves them, and the metrics, in the order in which they are told."""

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.totals import Sent, Totals
+from ledger.api.activity import Served
 from ledger.cli.metrics import catalogue
 from ledger.cli.metrics.catalogue import FLEETS_NAMED, OTHERS, REASONS_NAMED, Metric
 from ledger.engine.activity import Activity
@@ -176,6 +177,25 @@ class Publishing:
         yield family(catalogue.PUBLISH_INTERRUPTED, done.interrupted)
         yield family(catalogue.PUBLISH_HELD, done.leases_held)
         yield family(catalogue.PUBLISH_LOST, done.leases_lost)
+
+
+class Serving:
+    """What a service has answered."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def collect(self) -> Iterator[Family]:
+        """Every metric of ``catalogue.SERVING``."""
+        done = self._served
+        classes = dict.fromkeys(("2xx", "3xx", "4xx", "5xx"), 0)
+        taken = dict.fromkeys(("appended", "conflict", "duplicate", "quarantined"), 0)
+        yield family(catalogue.SERVE_REQUESTS, classes | dict(done.requests))
+        yield family(catalogue.SERVE_PROBLEMS, bounded(done.problems))
+        yield family(catalogue.SERVE_OPEN, done.open_requests)
+        yield family(catalogue.SERVE_BUSY, done.busy_seconds)
+        yield family(catalogue.SERVE_EVENTS, taken | dict(done.events))
+        yield family(catalogue.SERVE_CERTIFICATES, done.certificates_read)
 
 
 @dataclass(slots=True)

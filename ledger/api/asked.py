@@ -1,0 +1,147 @@
+"""What routes have in common: who asks, for which fleet, for which page, and who may."""
+
+import base64
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, Final, TypeVar
+
+import orjson
+from fastapi import Path, Query, Request, Response
+from pydantic import BaseModel, ValidationError
+
+from ledger.api.access import Caller, Role
+from ledger.api.documents import ProblemDocument
+from ledger.api.guard import CALLER
+from ledger.api.problems import MEDIA_TYPE, Problem
+from ledger.views.pages import Mark
+
+FLEET_PATTERN: Final = "^(_ledger|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$"
+LARGEST_POSITION: Final = 2**63 - 2
+
+FleetPath = Annotated[str, Path(pattern=FLEET_PATTERN, description="Name of the fleet.")]
+Number = Annotated[int, Path(ge=0, le=LARGEST_POSITION)]
+Limit = Annotated[int, Query(ge=1, le=500, description="The most rows of a page.")]
+Cursor = Annotated[str | None, Query(max_length=8192, description="`next` of the page before.")]
+Words = Annotated[str | None, Query(max_length=1024, pattern=r"^[^\x00]*$")]
+
+PAGE: Final = 100
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def caller_of(request: Request, *roles: Role) -> Caller:
+    """Who asks; a problem unless they have one of these roles."""
+    caller: Caller = request.scope[CALLER]
+    if caller.roles.isdisjoint(roles):
+        raise Problem(
+            HTTPStatus.FORBIDDEN, "wrong_role", f"it takes the role {' or '.join(sorted(roles))}"
+        )
+    return caller
+
+
+def reader_of(request: Request, fleet: str | None = None) -> Caller:
+    """Who asks, and may read, and may read of this fleet."""
+    caller = caller_of(request, "read", "operate")
+    if fleet is not None and not caller.may_see(fleet):
+        raise Problem(HTTPStatus.FORBIDDEN, "wrong_fleet", f"not for {caller.name} to read")
+    return caller
+
+
+def unknown_fleet(fleet: str) -> Problem:
+    """What is said where there is no such fleet."""
+    return Problem(HTTPStatus.NOT_FOUND, "unknown_fleet", f"fleet {fleet} is not open here")
+
+
+def cursor(key: Sequence[object]) -> str:
+    """A key as a text that goes into an address; what is in it is nobody's business."""
+    return base64.urlsafe_b64encode(orjson.dumps(key)).rstrip(b"=").decode()
+
+
+def read_cursor(text: str | None, *kinds: type) -> list[Any] | None:
+    """The key behind which a page begins; a problem where we never gave out such a cursor."""
+    if text is None:
+        return None
+    try:
+        key = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except ValueError:
+        key = None
+    if (
+        not isinstance(key, list)
+        or [type(part) for part in key] != list(kinds)
+        or any("\x00" in part for part in key if isinstance(part, str))
+        or any(abs(part) > LARGEST_POSITION for part in key if isinstance(part, int))
+    ):
+        raise Problem(HTTPStatus.BAD_REQUEST, "invalid_cursor", "it was not given out here")
+    return key
+
+
+def json(value: object, headers: dict[str, str] | None = None) -> Response:
+    """An answer."""
+    return Response(orjson.dumps(value), media_type="application/json", headers=headers)
+
+
+def etag(fleet: str, mark: Mark) -> str:
+    """What stays as long as nothing of the fleet was decided."""
+    return f'"{fleet}.{mark.incarnation}.{mark.decided_through}.{mark.decisions}"'
+
+
+def unchanged(request: Request, tag: str) -> Response | None:
+    """The answer to somebody who has this already."""
+    wanted = request.headers.get("if-none-match", "")
+    had = {one.strip().removeprefix("W/") for one in wanted.split(",")}
+    if tag in had or "*" in had:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+    return None
+
+
+async def body_as(request: Request, model: type[Model]) -> Model:
+    """What a request says; a problem where it says something else."""
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "body"
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_parameter", f"{place}: {first['msg']}"
+        ) from None
+
+
+def spelled(value: object) -> bytes:
+    """As bytes what a request said; a problem where a number in it is wider than any of ours."""
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "out_of_range", str(error)) from None
+
+
+def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may end in, for the OpenAPI document."""
+    every = {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        *statuses,
+    }
+    return {
+        int(status): {
+            "description": status.phrase,
+            "content": {
+                MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}}
+            },
+        }
+        for status in sorted(every)
+    }
+
+
+def body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """How a request body is told of in the OpenAPI document; it is read by ``body_as``."""
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": model.model_json_schema()}},
+        }
+    }

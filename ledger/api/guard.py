@@ -1,0 +1,280 @@
+"""What every request passes on its way in, before anything looks at what it wants.
+
+Who comes is asked first, so that a stranger is not listened to for long; then the body is read whole,
+as far as it is small enough and comes in time. Behind this a request is at hand: nothing further in
+waits for whoever sent it. On the way out, a service that is about to end tells each connection so.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+import structlog
+
+from ledger.api.access import Access, Caller
+from ledger.api.activity import Served
+from ledger.api.problems import MEDIA_TYPE, Problem, again_after
+from ledger.errors import InvalidRequest, LedgerStopped, LogUnavailable
+
+Scope = MutableMapping[str, Any]
+Sent = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Sent]]
+Send = Callable[[Sent], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY: Final = 8 * 1024 * 1024
+"""Room for eight of the largest events, or for some thousands of usual ones."""
+
+BODY_SECONDS: Final = 10.0
+"""How long the body of a request may take to come."""
+
+BODIES_AT_ONCE: Final = 32
+"""How many are in memory at a time; whoever comes beyond that is asked to come again."""
+
+OPEN_TO_ALL: Final = frozenset({"/livez", "/readyz", "/openapi.json"})
+"""What tells nothing of any fleet."""
+
+PEER: Final = "ledger.peer"
+CALLER: Final = "ledger.caller"
+"""Where a connection's certificate, and who was recognised by it or by a token, stand in a scope."""
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Limits:
+    """What a request may take."""
+
+    largest_body: int = LARGEST_BODY
+    body_seconds: float = BODY_SECONDS
+    bodies_at_once: int = BODIES_AT_ONCE
+
+
+@dataclass(slots=True)
+class Gate:
+    """What the guard goes by; a service changes it while it runs."""
+
+    access: Access
+    limits: Limits = field(default_factory=Limits)
+    draining: bool = False
+    served: Served = field(default_factory=Served)
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: Application, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+        self._bodies = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it here."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        served = self._gate.served
+        answer = _Answer(send, draining=self._gate.draining)
+        served.open_requests += 1
+        began = time.perf_counter()
+        try:
+            await self._answer(scope, receive, answer)
+        finally:
+            seconds = time.perf_counter() - began
+            served.open_requests -= 1
+            served.busy_seconds += seconds
+            if answer.status is not None:
+                served.requests[f"{answer.status // 100}xx"] += 1
+            caller = scope.get(CALLER)
+            log.debug(
+                "answered",
+                method=scope["method"],
+                path=scope["path"],
+                status=answer.status,
+                caller=caller.name if caller else None,
+                milliseconds=round(seconds * 1000, 1),
+            )
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        answer.unread = _has_body(scope)
+        try:
+            if scope["path"] not in OPEN_TO_ALL:
+                scope[CALLER] = self._recognised(scope)
+            if not answer.unread:
+                await self._app(scope, receive, answer.send)
+                return
+            with self._room():
+                body = await self._body(scope, receive)
+                answer.unread = False
+                if body is not None:
+                    await self._app(scope, _replayed(body, receive), answer.send)
+        except Problem as problem:
+            await answer.refuse(problem, self._gate.served)
+        except Exception as error:  # noqa: BLE001 - the outermost place a request has: whatever happened, it is answered
+            await answer.refuse(named(error), self._gate.served)
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """For one body in memory."""
+        if self._bodies >= self._gate.limits.bodies_at_once:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "busy",
+                "too many requests are being read already",
+                again_after(1),
+            )
+        self._bodies += 1
+        try:
+            yield
+        finally:
+            self._bodies -= 1
+
+    def _recognised(self, scope: Scope) -> Caller:
+        access = self._gate.access
+        caller: Caller | None = None
+        scheme, _, token = _header(scope, b"authorization").partition(b" ")
+        if scheme.lower() == b"bearer":
+            caller = access.by_token(token.strip())
+        elif names := scope.get(PEER):
+            caller = access.by_certificate(names)
+        if caller is None:
+            raise Problem(
+                HTTPStatus.UNAUTHORIZED,
+                "unauthenticated",
+                "a bearer token, or a client certificate, that is known here",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        return caller
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """All of it; None where whoever sent it went away before its end."""
+        limits = self._gate.limits
+        length = _header(scope, b"content-length")
+        if length.isdigit() and int(length) > limits.largest_body:
+            raise _too_large(limits)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                more = True
+                while more:
+                    came = await receive()
+                    if came["type"] == "http.disconnect":
+                        return None
+                    part = came.get("body", b"")
+                    size += len(part)
+                    if size > limits.largest_body:
+                        raise _too_large(limits)
+                    parts.append(part)
+                    more = came.get("more_body", False)
+        except TimeoutError:
+            raise Problem(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "too_slow",
+                f"the body did not come within {limits.body_seconds:g} s",
+            ) from None
+        return b"".join(parts)
+
+
+def named(error: Exception) -> Problem:
+    """What is said of an error that nobody further in has answered for."""
+    match error:
+        case LogUnavailable():
+            log.warning("log_unavailable", why=str(error))
+            return Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "log_unavailable",
+                "the log cannot be reached; asking again does no harm",
+                again_after(1),
+            )
+        case LedgerStopped():
+            return Problem(HTTPStatus.CONFLICT, "not_settled", str(error))
+        case InvalidRequest():
+            return Problem(HTTPStatus.BAD_REQUEST, "invalid_parameter", error.message)
+        case _:
+            log.error("failed", exc_info=error)
+            return Problem(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service's log says what happened"
+            )
+
+
+class _Answer:
+    """What is sent, as it goes by."""
+
+    def __init__(self, send: Send, *, draining: bool) -> None:
+        self._send = send
+        self._draining = draining
+        self.status: int | None = None
+        self.unread = False
+
+    async def send(self, sent: Sent) -> None:
+        if sent["type"] == "http.response.start":
+            self.status = sent["status"]
+            if self._draining or self.unread:
+                # What was not read of a request would be taken for the next one.
+                sent["headers"] = [*sent.get("headers", ()), (b"connection", b"close")]
+        await self._send(sent)
+
+    async def refuse(self, problem: Problem, served: Served) -> None:
+        served.problems[problem.code] += 1
+        if self.status is not None:
+            return  # Half an answer has left; its connection ends with it.
+        await send_problem(problem, self.send)
+
+
+async def send_problem(problem: Problem, send: Send) -> None:
+    """Send a problem as the whole answer."""
+    body = problem.body()
+    headers: Mapping[str, str] = {
+        "content-type": MEDIA_TYPE,
+        "content-length": str(len(body)),
+        **{name.lower(): value for name, value in problem.headers.items()},
+    }
+    await send(
+        {
+            "type": "http.response.start",
+            "status": int(problem.status),
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def once() -> Sent:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
+def _has_body(scope: Scope) -> bool:
+    return bool(_header(scope, b"transfer-encoding")) or _header(scope, b"content-length") not in (
+        b"",
+        b"0",
+    )
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    for name, value in scope["headers"]:
+        if name == wanted:
+            found: bytes = value
+            return found
+    return b""
+
+
+def _too_large(limits: Limits) -> Problem:
+    return Problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        "too_large",
+        f"a body has at most {limits.largest_body} bytes",
+    )

@@ -1,0 +1,161 @@
+"""``POST /v1/events``: CloudEvents over HTTP, into the same log by the same way as from Kafka.
+
+A request is one batch and one transaction: what its answer calls appended is on disk. It is refused
+whole, with nothing written, where nobody could say what its events are, where it names a fleet that
+is not its sender's, or where the deciders are too far behind. Otherwise each event is told what
+became of it, and one that the contract does not accept is in quarantine, like any other's.
+
+Asking again does no harm: whatever was taken the first time is a duplicate at the same position.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from ledger.api.access import Caller
+from ledger.api.activity import Served
+from ledger.api.connections import Connections
+from ledger.api.problems import Problem, again_after
+from ledger.errors import InvalidEvent
+from ledger.events import batch, over_http
+from ledger.events.codec import Accepted, Rejected, accept, accept_line
+from ledger.events.contract import Family
+from ledger.log.desk import Desk
+from ledger.log.messages import Coordinates, Message
+from ledger.units import LEDGER_FLEET, FleetName
+
+LONGEST_BATCH: Final = 5000
+"""Events in a request: the lock of a fleet is held for a tenth of a second."""
+
+MOST_UNDECIDED: Final = 20_000
+"""How far a fleet's deciders may be behind before its events have to wait outside."""
+
+LONGEST_WAIT: Final = 30
+"""The most seconds after which somebody is asked to come again."""
+
+SLICE: Final = 32
+"""Events judged between two turns of the event loop: under a millisecond."""
+
+UNREADABLE: Final = frozenset({"not_json", "not_utf8", "too_deep"})
+"""What a lone body can be that nobody could make an event of."""
+
+RawHeaders = Sequence[tuple[bytes, bytes]]
+
+
+class Events:
+    """Takes requests with events."""
+
+    def __init__(
+        self, desks: Connections[Desk], served: Served, *, most_undecided: int = MOST_UNDECIDED
+    ) -> None:
+        self._desks = desks
+        self._served = served
+        self._most_undecided = most_undecided
+
+    async def take(
+        self, caller: Caller, content_type: str, headers: RawHeaders, body: bytes
+    ) -> bytes:
+        """The answer to a request, as JSON."""
+        messages = await _judged(caller.families, content_type, headers, body)
+        _refuse_other_fleets(caller, messages)
+        named = {message.verdict.fleet for message in messages}
+        async with self._desks.one() as desk:
+            await self._refuse_backlog(desk, {name for name in named if name is not None})
+            told = await desk.take(messages)
+        for outcome in told:
+            self._served.events[outcome.outcome] += 1
+        items = [
+            {name: value for name, value in asdict(outcome).items() if value is not None}
+            for outcome in told
+        ]
+        return orjson.dumps({"items": items})
+
+    async def _refuse_backlog(self, desk: Desk, names: set[FleetName]) -> None:
+        behind = await desk.undecided(names)
+        worst = max(behind.values(), default=0)
+        if worst < self._most_undecided:
+            return
+        fleet = min(name for name in behind if behind[name] == worst)
+        raise Problem(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "backlog",
+            f"fleet {fleet}: {worst} events wait to be decided",
+            again_after(min(LONGEST_WAIT, 1 + worst // max(1, self._most_undecided))),
+        )
+
+
+async def _judged(
+    families: frozenset[Family], content_type: str, headers: RawHeaders, body: bytes
+) -> list[Message]:
+    match over_http.form(content_type, (name.decode("latin-1") for name, _ in headers)):
+        case "single":
+            verdict = accept_line(body, families=families)
+            _refuse_unreadable(verdict)
+            return [Message(_at(0), verdict, None, body)]
+        case "binary":
+            attributes = over_http.attributes(headers)
+            verdict = accept(body, headers=attributes, families=families)
+            _refuse_unreadable(verdict)
+            return [Message(_at(0), verdict, None, body, tuple(attributes))]
+        case "batch":
+            return await _judged_each(families, _items(body))
+        case None:
+            raise Problem(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_mode",
+                f"events come as {over_http.SINGLE}, as {over_http.BATCH}, or with ce- headers",
+            )
+
+
+async def _judged_each(families: frozenset[Family], items: list[bytes]) -> list[Message]:
+    messages: list[Message] = []
+    for start in range(0, len(items), SLICE):
+        for place, item in enumerate(items[start : start + SLICE], start):
+            verdict = accept_line(item, families=families)
+            messages.append(Message(_at(place), verdict, None, item))
+        await asyncio.sleep(0)
+    return messages
+
+
+def _items(body: bytes) -> list[bytes]:
+    try:
+        items = batch.items(body)
+    except InvalidEvent as refused:
+        raise Problem(HTTPStatus.BAD_REQUEST, refused.reason, refused.detail) from None
+    if not items:
+        raise Problem(HTTPStatus.BAD_REQUEST, "empty_batch", "there is no event in it")
+    if len(items) > LONGEST_BATCH:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "batch_too_long",
+            f"{len(items)} events; a batch has at most {LONGEST_BATCH}",
+        )
+    return items
+
+
+def _refuse_unreadable(verdict: Accepted | Rejected) -> None:
+    """Of a batch what one item is goes to quarantine; a lone body that is nothing goes back."""
+    if isinstance(verdict, Rejected):
+        if verdict.reason in UNREADABLE:
+            raise Problem(HTTPStatus.BAD_REQUEST, verdict.reason, verdict.detail)
+        if verdict.reason == "too_large":
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, verdict.reason, verdict.detail)
+
+
+def _refuse_other_fleets(caller: Caller, messages: Sequence[Message]) -> None:
+    for place, message in enumerate(messages):
+        fleet = message.verdict.fleet
+        if fleet is not None and fleet != LEDGER_FLEET and not caller.may_see(fleet):
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                "wrong_fleet",
+                f"event {place}: {caller.name} may not speak for fleet {fleet}",
+            )
+
+
+def _at(place: int) -> Coordinates:
+    return Coordinates("http", None, None, place)

@@ -1,0 +1,196 @@
+"""A client of ``ledger serve``: events in, decisions out, over HTTP with nothing but the standard library.
+
+One connection, used by one thread at a time. It asks again by itself where the service says that
+asking again does no harm (429, 503, a connection that broke): events have an identity, so those that
+were taken are duplicates then. Everything else that is no answer is raised as ``Refused`` with the
+service's own code.
+"""
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from ledger.errors import LedgerError, LogUnavailable, SetupProblem
+
+ATTEMPTS: Final = 6
+LONGEST_PAUSE: Final = 30.0
+TIMEOUT_SECONDS: Final = 60.0
+
+BATCH: Final = "application/cloudevents-batch+json"
+
+_AGAIN: Final = frozenset({429, 503})
+
+
+class Refused(LedgerError):
+    """The service said no; ``code`` is what it said, and does not change."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.status = status
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of an event."""
+
+    outcome: str
+    fleet: str | None = None
+    position: int | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+
+class Client:
+    """Speaks to one service."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        context: ssl.SSLContext | None = None,
+        attempts: int = ATTEMPTS,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """``context`` is how its certificate is checked, and ours shown."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise SetupProblem(f"{url}: it begins with http:// or https:// and names a host")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._attempts = attempts
+        self._pause = pause
+        self._connection = (
+            http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT_SECONDS, context=context
+            )
+            if parts.scheme == "https"
+            else http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_SECONDS)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def send(self, events: Sequence[Mapping[str, Any]]) -> list[Told]:
+        """Send CloudEvents as one batch; what came back is on disk, or in quarantine."""
+        body = json.dumps(list(events)).encode()
+        said = self._ask("POST", "/v1/events", body, {"Content-Type": BATCH})
+        return [Told(**item) for item in said["items"]]
+
+    def fleets(self) -> list[dict[str, Any]]:
+        """The fleets that we may see."""
+        found: list[dict[str, Any]] = self._ask("GET", "/v1/fleets")["fleets"]
+        return found
+
+    def placements(
+        self, fleet: str, *, kind: str | None = None, subject: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """What is in force now, page by page."""
+        return self._pages(_of(fleet, "placements"), kind=kind, subject=subject)
+
+    def decisions(
+        self, fleet: str, *, kind: str | None = None, subject: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """What was decided, in order, page by page."""
+        return self._pages(_of(fleet, "decisions"), kind=kind, subject=subject)
+
+    def decision(self, fleet: str, number: int) -> dict[str, Any]:
+        """One decision with its reasons, and who was weighed for it."""
+        found: dict[str, Any] = self._ask("GET", _of(fleet, f"decisions/{number}"))
+        return found
+
+    def fair_shares(self, fleet: str) -> Iterator[dict[str, Any]]:
+        """Who has what of each queue."""
+        return self._pages(_of(fleet, "fair-shares"))
+
+    def quarantine(self, *, everything: bool = False) -> Iterator[dict[str, Any]]:
+        """Messages that were set aside, the newest first."""
+        return self._pages("/v1/quarantine", everything="true" if everything else None)
+
+    def incidents(self) -> Iterator[dict[str, Any]]:
+        """What contradicted the book, and what stopped."""
+        return self._pages("/v1/incidents")
+
+    def release(
+        self, position: int, *, why: str, corrected: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Let a message in, as it is or corrected."""
+        body = json.dumps({"why": why, "corrected": corrected}).encode()
+        found: dict[str, Any] = self._ask("POST", f"/v1/quarantine/{position}/release", body)
+        return found
+
+    def discard(self, position: int, *, why: str) -> None:
+        """Close a message without letting it in."""
+        self._ask("POST", f"/v1/quarantine/{position}/discard", json.dumps({"why": why}).encode())
+
+    def _pages(self, path: str, **wanted: str | None) -> Iterator[dict[str, Any]]:
+        cursor: str | None = None
+        while True:
+            asked = {name: value for name, value in wanted.items() if value is not None}
+            if cursor is not None:
+                asked["cursor"] = cursor
+            page = self._ask("GET", f"{path}?{urlencode(asked)}" if asked else path)
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        why, wait = "", 1.0
+        for attempt in range(self._attempts):
+            if attempt:
+                self._pause(min(LONGEST_PAUSE, wait))
+            wait = float(2**attempt)
+            try:
+                self._connection.request(method, path, body, {**self._headers, **(headers or {})})
+                response = self._connection.getresponse()
+                said = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                why = str(error) or type(error).__name__
+                continue
+            if response.status < 400:
+                return json.loads(said) if said else None
+            refused = _refused(response.status, said)
+            if response.status not in _AGAIN:
+                raise refused
+            why = str(refused)
+            wait = float(response.headers.get("Retry-After", wait))
+        raise LogUnavailable(f"{method} {path}: {why}")
+
+
+def _of(fleet: str, what: str) -> str:
+    return f"/v1/fleets/{quote(fleet, safe='')}/{what}"
+
+
+def _refused(status: int, said: bytes) -> Refused:
+    try:
+        problem = json.loads(said)
+        return Refused(status, problem["code"], problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        return Refused(status, "unreadable", "the answer is not one of the ledger's")

@@ -1,0 +1,181 @@
+"""The read side: pages, marks, streams, and that nobody reads of a fleet that is not theirs."""
+
+import asyncio
+import http.client
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from ledger import client
+from ledger.log import lines
+from ledger.log.database import connect
+from tests.api.serving import Service, serving
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, policy_line, workload_line
+from tests.postgres import Postgres
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WORKLOADS = 7
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(postgres: Postgres) -> AsyncIterator[str]:
+    """A log with two fleets that are decided, and something in quarantine of each."""
+    async with postgres.database() as own:
+        connection = await connect(own, "ledger_writer")
+        for fleet in ("mine", "theirs"):
+            await lines.ingest(
+                connection,
+                [cluster_line(number, fleet=fleet) for number in (1, 2)]
+                + [
+                    workload_line(
+                        number,
+                        replicas=3,
+                        fleet=fleet,
+                        name=f"w{number}",
+                        weights={"c1": 1, "c2": 2},
+                    )
+                    for number in range(WORKLOADS)
+                ]
+                + [cluster_line(9, fleet=fleet, subject="wrong")],
+            )
+        await connection.close()
+        await decide_all(own)
+        yield own
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def service(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    async with serving(url, tmp_path_factory.mktemp("serve")) as running:
+        yield running
+
+
+async def test_pages_hold_every_row_once_in_order(service: Service) -> None:
+    for what, key in (("placements", "subject"), ("decisions", "number")):
+        whole = await service.ask("GET", f"/v1/fleets/mine/{what}?limit=500")
+        assert whole.status == 200, whole.body
+        found: list[object] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            after = f"&cursor={cursor}" if cursor else ""
+            page = await service.ask("GET", f"/v1/fleets/mine/{what}?limit=2{after}")
+            found += page.json["items"]
+            cursor = page.json["next"]
+
+        assert found == whole.json["items"]
+        assert len(found) >= WORKLOADS
+        keys = [one[key] for one in whole.json["items"]]
+        assert keys == sorted(keys)
+
+
+async def test_one_decision_tells_its_reasons_and_who_was_weighed(service: Service) -> None:
+    listed = await service.ask("GET", "/v1/fleets/mine/decisions?subject=shop/w3")
+    (one,) = listed.json["items"]
+
+    told = await service.ask("GET", f"/v1/fleets/mine/decisions/{one['number']}")
+
+    assert {name: told.json[name] for name in one} == one
+    assert {weighed["candidate"] for weighed in told.json["candidates"]} == {"c1", "c2"}
+
+
+async def test_what_has_not_changed_is_not_sent_again(service: Service) -> None:
+    first = await service.ask("GET", "/v1/fleets/mine/placements")
+    tag = first.headers["etag"]
+
+    again = await service.ask("GET", "/v1/fleets/mine/placements", headers={"If-None-Match": tag})
+
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+
+
+async def test_a_fleet_of_somebody_else_is_not_shown(service: Service) -> None:
+    fleets = await service.ask("GET", "/v1/fleets", token="scoped-token")
+    theirs = await service.ask("GET", "/v1/fleets/theirs/decisions", token="scoped-token")
+    aside = await service.ask("GET", "/v1/quarantine", token="scoped-token")
+    every = await service.ask("GET", "/v1/quarantine")
+    other = next(one for one in every.json["items"] if one["fleet"] == "theirs")
+    settled = await service.ask(
+        "POST",
+        f"/v1/quarantine/{other['position']}/discard",
+        b'{"why": "no"}',
+        token="scoped-token",
+    )
+
+    assert [fleet["fleet"] for fleet in fleets.json["fleets"]] == ["mine"]
+    assert (theirs.status, theirs.code) == (403, "wrong_fleet")
+    assert {one["fleet"] for one in aside.json["items"]} == {"mine"}
+    assert (settled.status, settled.code) == (403, "wrong_fleet")
+
+
+async def test_what_cannot_be_asked_is_said_by_name(service: Service) -> None:
+    async def refused(path: str, method: str = "GET") -> tuple[int, str]:
+        answer = await service.ask(method, path)
+        return answer.status, answer.code
+
+    assert await refused("/v1/fleets/absent/decisions") == (404, "unknown_fleet")
+    assert await refused("/v1/fleets/mine/decisions/999") == (404, "unknown_decision")
+    assert await refused("/v1/fleets/mine/decisions?cursor=abc") == (400, "invalid_cursor")
+    assert await refused("/v1/fleets/mine/decisions?limit=0") == (422, "invalid_parameter")
+    assert await refused("/v1/fleets/mine/decisions?kind=%00") == (422, "invalid_parameter")
+    assert await refused("/v1/fleets/MINE/decisions") == (422, "invalid_parameter")
+    assert await refused("/v2/anything") == (404, "unknown_route")
+    assert await refused("/v1/fleets", "DELETE") == (405, "wrong_method")
+
+
+def streamed(service: Service, path: str, last: str | None, count: int) -> list[tuple[int, object]]:
+    """The first decisions of a stream: their ids, and what they say."""
+    connection = http.client.HTTPConnection(service.host, service.port, timeout=60)
+    headers = {"Authorization": "Bearer read-token"}
+    if last is not None:
+        headers["Last-Event-ID"] = last
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    assert response.status == 200
+    found: list[tuple[int, object]] = []
+    number = -1
+    while len(found) < count:
+        line = response.readline().decode().rstrip("\n")
+        if line.startswith("id: "):
+            number = int(line.removeprefix("id: "))
+        if line.startswith("data: "):
+            found.append((number, json.loads(line.removeprefix("data: "))))
+    connection.close()
+    return found
+
+
+async def test_a_stream_goes_on_where_it_was_cut_off(service: Service) -> None:
+    listed = (await service.ask("GET", "/v1/fleets/mine/decisions")).json["items"]
+    path = "/v1/fleets/mine/decisions-stream?after=-1"
+
+    whole = await asyncio.to_thread(streamed, service, path, None, len(listed))
+    rest = await asyncio.to_thread(streamed, service, path, "2", len(listed) - 3)
+
+    assert [told for _, told in whole] == listed
+    assert [number for number, _ in whole] == list(range(len(listed)))
+    assert rest == whole[3:]
+
+
+async def test_the_client_asks_for_all_of_it(service: Service) -> None:
+    def asked() -> None:
+        url = f"http://{service.host}:{service.port}"
+        with client.Client(url, "operate-token") as ledger:
+            assert [fleet["fleet"] for fleet in ledger.fleets()] == ["mine", "theirs"]
+            decisions = list(ledger.decisions("mine"))
+            assert ledger.decision("mine", 0)["number"] == decisions[0]["number"] == 0
+            assert len(list(ledger.placements("mine", subject="shop/w1"))) == 2
+            assert list(ledger.incidents()) == []
+            assert list(ledger.fair_shares("mine")) == []
+            (told,) = ledger.send([json.loads(policy_line(5, fleet="mine"))])
+            assert told.outcome == "appended"
+            aside = next(one for one in ledger.quarantine() if one["fleet"] == "mine")
+            corrected = json.loads(cluster_line(9, fleet="mine"))
+            released = ledger.release(aside["position"], why="fixed", corrected=corrected)
+            assert released["fleet"] == "mine"
+            with pytest.raises(client.Refused, match="not_settled"):
+                ledger.discard(aside["position"], why="again")
+            with pytest.raises(client.Refused, match="unknown_fleet"):
+                list(ledger.decisions("absent"))
+
+    await asyncio.to_thread(asked)
