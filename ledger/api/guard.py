@@ -113,9 +113,12 @@ class Guard:
                 if body is not None:
                     await self._app(scope, _replayed(body, receive), answer.send)
         except Problem as problem:
-            await answer.refuse(problem, self._gate.served)
+            if answer.status is None:
+                await answer.refuse(problem, self._gate.served)
         except Exception as error:  # noqa: BLE001 - the outermost place a request has: whatever happened, it is answered
-            await answer.refuse(named(error), self._gate.served)
+            problem = named(error)
+            if answer.status is None:
+                await answer.refuse(problem, self._gate.served)
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -197,9 +200,12 @@ def named(error: Exception) -> Problem:
             return Problem(HTTPStatus.BAD_REQUEST, "invalid_parameter", error.message)
         case _:
             log.error("failed", exc_info=error)
-            return Problem(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service's log says what happened"
-            )
+            return UNFORESEEN
+
+
+UNFORESEEN: Final = Problem(
+    HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "the service's log says what happened"
+)
 
 
 class _Answer:
@@ -221,8 +227,6 @@ class _Answer:
 
     async def refuse(self, problem: Problem, served: Served) -> None:
         served.problems[problem.code] += 1
-        if self.status is not None:
-            return  # Half an answer has left; its connection ends with it.
         await send_problem(problem, self.send)
 
 

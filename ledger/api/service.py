@@ -14,11 +14,11 @@ from ledger import __version__
 from ledger.api import documents, reads, stream
 from ledger.api.asked import caller_of, json, problems
 from ledger.api.connections import Connections
-from ledger.api.guard import Gate, Guard
+from ledger.api.guard import UNFORESEEN, Gate, Guard, named
 from ledger.api.intake import Events
 from ledger.api.problems import MEDIA_TYPE, Code, Problem
 from ledger.api.readers import Reader
-from ledger.errors import LogUnavailable, SetupProblem
+from ledger.errors import LedgerError, LogUnavailable, SetupProblem
 from ledger.events import over_http
 from ledger.log.desk import Desk
 
@@ -90,6 +90,11 @@ def _handle_problems(app: FastAPI) -> None:
         behind_gate(app).served.problems[error.code] += 1
         return answer(error)
 
+    async def unforeseen(request: Request, error: Exception) -> Response:
+        # One that is none of the ledger's is raised again behind this, and logged by the guard.
+        problem = named(error) if isinstance(error, LedgerError) else UNFORESEEN
+        return await counted(request, problem)
+
     async def misplaced(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException), "it is handled by its class"
         code = _ROUTING.get(error.status_code, "invalid_parameter")
@@ -108,6 +113,8 @@ def _handle_problems(app: FastAPI) -> None:
         )
 
     app.add_exception_handler(Problem, counted)
+    app.add_exception_handler(LedgerError, unforeseen)
+    app.add_exception_handler(Exception, unforeseen)
     app.add_exception_handler(HTTPException, misplaced)
     app.add_exception_handler(RequestValidationError, invalid)
 
