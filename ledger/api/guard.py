@@ -116,9 +116,9 @@ class Guard:
             if answer.status is None:
                 await answer.refuse(problem, self._gate.served)
         except Exception as error:  # noqa: BLE001 - the outermost place a request has: whatever happened, it is answered
-            problem = named(error)
+            unforeseen = named(error)
             if answer.status is None:
-                await answer.refuse(problem, self._gate.served)
+                await answer.refuse(unforeseen, self._gate.served)
 
     @contextmanager
     def _room(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ message is at fault, and the words below where the request is. ``detail`` is for
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import orjson
 
@@ -39,8 +39,6 @@ RequestCode = Literal[
 Code = RequestCode | InvalidReason
 
 MEDIA_TYPE: Final = "application/problem+json"
-
-CODES: Final = tuple(sorted({*get_args(RequestCode), *get_args(InvalidReason)}))
 
 
 @dataclass(slots=True)
