@@ -21,7 +21,11 @@ LARGEST_POSITION: Final = 2**63 - 2
 FleetPath = Annotated[str, Path(pattern=FLEET_PATTERN, description="Name of the fleet.")]
 Number = Annotated[int, Path(ge=0, le=LARGEST_POSITION)]
 Limit = Annotated[int, Query(ge=1, le=500, description="The most rows of a page.")]
-Cursor = Annotated[str | None, Query(max_length=8192, description="`next` of the page before.")]
+Cursor = Annotated[
+    str | None,
+    # So that an address with it stays below what servers take, whatever it is spelled with.
+    Query(max_length=4096, description="`next` of the page before."),
+]
 Words = Annotated[str | None, Query(max_length=1024, pattern=r"^[^\x00]*$")]
 
 PAGE: Final = 100

@@ -141,6 +141,8 @@ ALLOWED: tuple[Planted, ...] = (
     ("ledger/api/serve.py", "ledger.views.rows"),
     ("ledger/api/serve.py", "ledger.replay.verify"),
     ("ledger/api/serve.py", "fastapi"),
+    ("ledger/api/serve.py", "starlette"),
+    ("ledger/api/serve.py", "uvicorn"),
     ("ledger/api/serve.py", "pydantic"),
     ("ledger/cli/main.py", "consumers.feed"),
     ("ledger/cli/metrics/collecting.py", "prometheus_client"),
