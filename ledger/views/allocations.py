@@ -6,7 +6,7 @@ replaced by the next round that says so. All are derived from those decisions.
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
@@ -14,35 +14,44 @@ from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
 from ledger.views.past import FAIR_SHARES, Change, bring_up_to_date
+from ledger.views.table import Row, Table, put
+
+TASK_MOVES: Final = Table(
+    "task_moves",
+    (
+        "fleet",
+        "number",
+        "task",
+        "kind",
+        "round",
+        "queue",
+        "namespace",
+        "job",
+        "cluster",
+        "node",
+        "share",
+        "reason",
+    ),
+    key=3,
+)
 
 
 async def write_allocations(
     connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
 ) -> None:
     """Write the rows of these decisions, of those among them that rounds made."""
-    tasks = [(fleet, decision.number, *row) for decision in decisions for row in _tasks(decision)]
-    if tasks:
-        await connection.copy_records_to_table(
-            "task_moves",
-            schema_name="ledger",
-            columns=(
-                "fleet",
-                "number",
-                "task",
-                "kind",
-                "round",
-                "queue",
-                "namespace",
-                "job",
-                "cluster",
-                "node",
-                "share",
-                "reason",
-            ),
-            records=tasks,
-        )
-    shares = [one for decision in decisions for one in _shares(decision)]
-    await bring_up_to_date(connection, fleet, FAIR_SHARES, shares)
+    await put(connection, TASK_MOVES, task_rows(fleet, decisions))
+    await bring_up_to_date(connection, fleet, FAIR_SHARES, share_changes(decisions))
+
+
+def task_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
+    """A row a task that one of these decisions placed or evicted."""
+    return [(fleet, decision.number, *row) for decision in decisions for row in _tasks(decision)]
+
+
+def share_changes(decisions: Sequence[Decision]) -> list[Change]:
+    """What rounds said of how namespaces stand."""
+    return [one for decision in decisions for one in _shares(decision)]
 
 
 def _tasks(decision: Decision) -> Iterator[tuple[Any, ...]]:

@@ -84,15 +84,20 @@ async def put_disks(
         connection,
         fleet,
         DISK_BOOKS,
-        (
-            Change(
-                at,
-                (page.cluster, page.node, page.disk),
-                None if page.declared is None else (*page.declared, page.scheduled),
-            )
-            for at, page in turned
-        ),
+        disk_changes(turned),
     )
+
+
+def disk_changes(turned: Iterable[tuple[int, DiskPage]]) -> list[Change]:
+    """What the rows of these pages say from then on."""
+    return [
+        Change(
+            at,
+            (page.cluster, page.node, page.disk),
+            None if page.declared is None else (*page.declared, page.scheduled),
+        )
+        for at, page in turned
+    ]
 
 
 async def put_jobs(
@@ -103,15 +108,20 @@ async def put_jobs(
         connection,
         fleet,
         JOB_BOOKS,
-        (
-            Change(
-                at,
-                (page.namespace, page.job),
-                (page.queue, *page.used) if any(page.used) else None,
-            )
-            for at, page in turned
-        ),
+        job_changes(turned),
     )
+
+
+def job_changes(turned: Iterable[tuple[int, JobPage]]) -> list[Change]:
+    """What the rows of these pages say from then on."""
+    return [
+        Change(
+            at,
+            (page.namespace, page.job),
+            (page.queue, *page.used) if any(page.used) else None,
+        )
+        for at, page in turned
+    ]
 
 
 async def put_queues(
@@ -122,8 +132,13 @@ async def put_queues(
         connection,
         fleet,
         QUEUE_BOOKS,
-        (
-            Change(at, (page.queue, page.namespace), tuple(page.used) if any(page.used) else None)
-            for at, page in turned
-        ),
+        queue_changes(turned),
     )
+
+
+def queue_changes(turned: Iterable[tuple[int, QueuePage]]) -> list[Change]:
+    """What the rows of these pages say from then on."""
+    return [
+        Change(at, (page.queue, page.namespace), tuple(page.used) if any(page.used) else None)
+        for at, page in turned
+    ]

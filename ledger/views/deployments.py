@@ -5,60 +5,74 @@ They are written once, in the transaction that records the decisions, and derive
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 import orjson
 
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
+from ledger.views.table import Row, Table, put
+
+DEPLOYMENTS: Final = Table(
+    "deployments",
+    (
+        "fleet",
+        "number",
+        "node",
+        "namespace",
+        "workload",
+        "cluster",
+        "instances",
+        "added",
+        "removed",
+    ),
+    key=3,
+)
+
+BINDINGS: Final = Table(
+    "bindings",
+    (
+        "fleet",
+        "number",
+        "instance",
+        "namespace",
+        "workload",
+        "cluster",
+        "node",
+        "cores",
+        "volumes",
+    ),
+    key=3,
+)
 
 
 async def write_deployments(
     connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
 ) -> None:
     """Write the rows of these decisions, of those among them that deploy."""
-    deployed = [
-        (decision.number, decision.outcome)
+    await put(connection, DEPLOYMENTS, deployment_rows(fleet, decisions))
+    await put(connection, BINDINGS, binding_rows(fleet, decisions))
+
+
+def deployment_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
+    """A row a node, of each decision that deploys."""
+    return [
+        (fleet, decision.number, *row)
         for decision in decisions
         if isinstance(decision.outcome, Deployment)
+        for row in _nodes(decision.outcome)
     ]
-    nodes = [(fleet, number, *row) for number, made in deployed for row in _nodes(made)]
-    if nodes:
-        await connection.copy_records_to_table(
-            "deployments",
-            schema_name="ledger",
-            columns=(
-                "fleet",
-                "number",
-                "node",
-                "namespace",
-                "workload",
-                "cluster",
-                "instances",
-                "added",
-                "removed",
-            ),
-            records=nodes,
-        )
-    bindings = [(fleet, number, *row) for number, made in deployed for row in _bindings(made)]
-    if bindings:
-        await connection.copy_records_to_table(
-            "bindings",
-            schema_name="ledger",
-            columns=(
-                "fleet",
-                "number",
-                "instance",
-                "namespace",
-                "workload",
-                "cluster",
-                "node",
-                "cores",
-                "volumes",
-            ),
-            records=bindings,
-        )
+
+
+def binding_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
+    """A row an instance that is bound to anything."""
+    return [
+        (fleet, decision.number, *row)
+        for decision in decisions
+        if isinstance(decision.outcome, Deployment)
+        for row in _bindings(decision.outcome)
+    ]
 
 
 def _nodes(made: Deployment) -> Iterator[tuple[Any, ...]]:

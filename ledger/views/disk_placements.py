@@ -4,46 +4,50 @@ They are written once, in the transaction that records the decisions, and derive
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
 from ledger.facts.decision import Decision
 from ledger.facts.disk_placement import DiskPlacement
+from ledger.views.table import Row, Table, put
+
+DISK_PLACEMENTS: Final = Table(
+    "disk_placements",
+    (
+        "fleet",
+        "number",
+        "replica",
+        "volume",
+        "cluster",
+        "node",
+        "disk",
+        "size",
+        "why",
+        "rung",
+        "node_score",
+        "disk_score",
+        "overcommitted",
+    ),
+    key=3,
+)
 
 
 async def write_disk_placements(
     connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
 ) -> None:
     """Write the rows of these decisions, of those among them that placed replicas."""
-    rows = [
+    await put(connection, DISK_PLACEMENTS, disk_placement_rows(fleet, decisions))
+
+
+def disk_placement_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
+    """A row a replica that one of these decisions placed."""
+    return [
         (fleet, decision.number, *row)
         for decision in decisions
         if isinstance(decision.outcome, DiskPlacement)
         for row in _placed(decision.outcome)
     ]
-    if not rows:
-        return
-    await connection.copy_records_to_table(
-        "disk_placements",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "number",
-            "replica",
-            "volume",
-            "cluster",
-            "node",
-            "disk",
-            "size",
-            "why",
-            "rung",
-            "node_score",
-            "disk_score",
-            "overcommitted",
-        ),
-        records=rows,
-    )
 
 
 def _placed(placement: DiskPlacement) -> Iterator[tuple[Any, ...]]:

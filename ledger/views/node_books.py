@@ -6,10 +6,18 @@ that. ``ledger_api.conservation`` holds these sums against what the decisions re
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import asyncpg
 import orjson
+
+from ledger.views.table import Row, Table, put
+
+NODE_BOOKS: Final = Table(
+    "node_books",
+    ("fleet", "cluster", "node", "declared", "placed", "seen", "tasks", "over_committed"),
+    key=3,
+)
 
 
 class Page(Protocol):
@@ -60,34 +68,25 @@ async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[
         [page.cluster for page in pages],
         [page.node for page in pages],
     )
-    await connection.copy_records_to_table(
-        "node_books",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "cluster",
-            "node",
-            "declared",
-            "placed",
-            "seen",
-            "tasks",
-            "over_committed",
-        ),
-        records=[
-            (
-                fleet,
-                page.cluster,
-                page.node,
-                None if page.declared is None else _json(page.declared),
-                _json(page.placed),
-                _json(page.seen),
-                _json(page.tasks),
-                page.over_committed,
-            )
-            for page in pages
-            if not page.is_empty
-        ],
-    )
+    await put(connection, NODE_BOOKS, page_rows(fleet, pages))
+
+
+def page_rows(fleet: int, pages: Sequence[Page]) -> list[Row]:
+    """A row a node of which there is anything to be shown."""
+    return [
+        (
+            fleet,
+            page.cluster,
+            page.node,
+            None if page.declared is None else _json(page.declared),
+            _json(page.placed),
+            _json(page.seen),
+            _json(page.tasks),
+            page.over_committed,
+        )
+        for page in pages
+        if not page.is_empty
+    ]
 
 
 def _json(amounts: Mapping[str, int]) -> str:

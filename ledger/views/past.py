@@ -105,27 +105,31 @@ async def bring_up_to_date(
     connection: asyncpg.Connection, fleet: int, state: State, changes: Iterable[Change]
 ) -> None:
     """Make these changes, those of one row in the order of their positions."""
-    told: dict[Row, list[Change]] = {}
-    for change in changes:
-        told.setdefault(change.key, []).append(change)
-    if not told:
+    made = list(changes)
+    if not made:
         return
-    keys = sorted(told)
-    before = await _taken_out(connection, fleet, state, keys)
-    now: list[Row] = []
-    past: list[Span] = []
-    for key in keys:
-        says, begin = before.get(key, (None, 0))
-        for change in told[key]:
-            if change.says == says:
-                continue
-            if says is not None and begin < change.position:
-                past.append(Span((*key, *says), begin, change.position))
-            says, begin = change.says, change.position
-        if says is not None:
-            now.append((fleet, *key, *says, begin))
+    keys = sorted({change.key for change in made})
+    standing = await _taken_out(connection, fleet, state, keys)
+    past = changed(standing, made)
+    now = [(fleet, *key, *says, begin) for key, (says, begin) in sorted(standing.items())]
     await write_now(connection, state, now)
     await write_past(connection, fleet, state, past)
+
+
+def changed(standing: dict[Row, tuple[Row, int]], changes: Iterable[Change]) -> list[Span]:
+    """Make these changes of what rows say, each since a position; what held until one of them."""
+    past: list[Span] = []
+    for change in changes:
+        says, begin = standing.get(change.key, (None, 0))
+        if change.says == says:
+            continue
+        if says is not None and begin < change.position:
+            past.append(Span((*change.key, *says), begin, change.position))
+        if change.says is None:
+            del standing[change.key]
+        else:
+            standing[change.key] = (change.says, change.position)
+    return past
 
 
 async def _taken_out(

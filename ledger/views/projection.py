@@ -23,6 +23,25 @@ from ledger.views.disk_placements import write_disk_placements
 from ledger.views.past import PLACEMENTS, Span, write_now, write_past
 from ledger.views.released import Released
 from ledger.views.running_tasks import keep_running
+from ledger.views.table import Row, Table, put
+
+DIVISIONS: Final = Table(
+    "divisions",
+    (
+        "fleet",
+        "number",
+        "cluster",
+        "namespace",
+        "workload",
+        "weight",
+        "replicas",
+        "floor",
+        "residual",
+        "previous_replicas",
+        "available",
+    ),
+    key=3,
+)
 
 
 class Place(NamedTuple):
@@ -33,7 +52,7 @@ class Place(NamedTuple):
     since_position: int
 
 
-class _Standing(NamedTuple):
+class Standing(NamedTuple):
     """What a row of placements says, and since which position all of it holds."""
 
     place: Place
@@ -42,6 +61,13 @@ class _Standing(NamedTuple):
 
 Where = tuple[str, str, str]
 """Cluster, node, disk; empty where that was not decided."""
+
+Placed = tuple[str, str]
+"""Kind and subject of what is placed."""
+
+Turned = tuple[int, int, str, str, int, Decision | Released | None]
+"""Number, and its place among those of that number; kind and subject; position, and what it was. None:
+it ended."""
 
 Ended = tuple[str, str, int, int]
 """Kind, subject and number of a decision that an event by itself put out of force, and the
@@ -60,7 +86,7 @@ async def project(
     released: Sequence[Released],
 ) -> None:
     """Write the rows of these decisions, and bring what is in force up to date."""
-    await _write_divisions(connection, fleet, decisions)
+    await put(connection, DIVISIONS, division_rows(fleet, decisions))
     await write_deployments(connection, fleet, decisions)
     await write_disk_placements(connection, fleet, decisions)
     await write_allocations(connection, fleet, decisions)
@@ -68,10 +94,9 @@ async def project(
     await _put_in_force(connection, fleet, decisions, ended, released)
 
 
-async def _write_divisions(
-    connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
-) -> None:
-    rows = [
+def division_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
+    """A row a cluster, of each decision that divides."""
+    return [
         (
             fleet,
             decision.number,
@@ -89,26 +114,6 @@ async def _write_divisions(
         if isinstance(decision.outcome, Division)
         for share in decision.outcome.shares
     ]
-    if not rows:
-        return
-    await connection.copy_records_to_table(
-        "divisions",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "number",
-            "cluster",
-            "namespace",
-            "workload",
-            "weight",
-            "replicas",
-            "floor",
-            "residual",
-            "previous_replicas",
-            "available",
-        ),
-        records=rows,
-    )
 
 
 async def _put_in_force(
@@ -119,8 +124,39 @@ async def _put_in_force(
     released: Sequence[Released],
 ) -> None:
     """Read the subjects touched, apply their changes in order, write them back."""
+    changes = placements_turned(decisions, ended, released)
+    if not changes:
+        return
+    touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in changes})
+    rows = await connection.fetch(
+        "DELETE FROM ledger.placements p"
+        " USING unnest($2::text[], $3::text[]) AS t(kind, subject)"
+        " WHERE p.fleet = $1 AND p.kind = t.kind AND p.subject = t.subject"
+        " RETURNING p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number,"
+        " p.since_position, p.from_position",
+        fleet,
+        [kind for kind, _ in touched],
+        [subject for _, subject in touched],
+    )
+    force: dict[tuple[str, str], dict[Where, Standing]] = {key: {} for key in touched}
+    for kind, subject, cluster, node, disk, *place, begin in rows:
+        force[kind, subject][cluster, node, disk] = Standing(Place(*place), begin)
+    past = turn_places(force, changes)
+    now = [
+        (fleet, *key, *where, *one.place, one.begin)
+        for key in touched
+        for where, one in sorted(force.get(key, {}).items())
+    ]
+    await write_now(connection, PLACEMENTS, now)
+    await write_past(connection, fleet, PLACEMENTS, past)
+
+
+def placements_turned(
+    decisions: Sequence[Decision], ended: Sequence[Ended], released: Sequence[Released]
+) -> list[Turned]:
+    """What these decisions and events change of what is in force, in order."""
     # By number; what ended a decision comes after it and before the next one of its subject.
-    changes: list[tuple[int, int, str, str, int, Decision | Released | None]] = [
+    changes: list[Turned] = [
         (number, 2, kind, subject, position, None)
         for kind, subject, number, position in ended
         if kind not in {"refusal", "proposal"}
@@ -140,25 +176,16 @@ async def _put_in_force(
             decision.outcome, Division | Deployment | Allocation | Eviction | DiskPlacement
         )
     ]
-    if not changes:
-        return
-    touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in changes})
-    rows = await connection.fetch(
-        "DELETE FROM ledger.placements p"
-        " USING unnest($2::text[], $3::text[]) AS t(kind, subject)"
-        " WHERE p.fleet = $1 AND p.kind = t.kind AND p.subject = t.subject"
-        " RETURNING p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number,"
-        " p.since_position, p.from_position",
-        fleet,
-        [kind for kind, _ in touched],
-        [subject for _, subject in touched],
-    )
-    force: dict[tuple[str, str], dict[Where, _Standing]] = {key: {} for key in touched}
-    for kind, subject, cluster, node, disk, *place, begin in rows:
-        force[kind, subject][cluster, node, disk] = _Standing(Place(*place), begin)
+    return sorted(changes, key=lambda change: change[:2])
+
+
+def turn_places(
+    force: dict[Placed, dict[Where, Standing]], changes: Sequence[Turned]
+) -> list[Span]:
+    """Change what is in force, where nothing left is not listed; what held until one of them."""
     past: list[Span] = []
-    for _, _, kind, subject, position, change in sorted(changes, key=lambda change: change[:2]):
-        standing = force[kind, subject]
+    for _, _, kind, subject, position, change in changes:
+        standing = force.pop((kind, subject), {})
         before = {where: one.place for where, one in standing.items()}
         after: Mapping[Where, Place]
         match change:
@@ -173,17 +200,12 @@ async def _put_in_force(
             for where, one in standing.items()
             if one.begin < position and after.get(where) != one.place
         ]
-        force[kind, subject] = {
-            where: standing[where] if before.get(where) == place else _Standing(place, position)
-            for where, place in after.items()
-        }
-    now = [
-        (fleet, *key, *where, *one.place, one.begin)
-        for key in touched
-        for where, one in sorted(force[key].items())
-    ]
-    await write_now(connection, PLACEMENTS, now)
-    await write_past(connection, fleet, PLACEMENTS, past)
+        if after:
+            force[kind, subject] = {
+                where: standing[where] if before.get(where) == place else Standing(place, position)
+                for where, place in after.items()
+            }
+    return past
 
 
 def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Place]:

@@ -6,6 +6,7 @@ neither is open.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import asyncpg
 
@@ -16,6 +17,11 @@ from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
 from ledger.views.projection import Ended
+from ledger.views.table import Row, Table, put
+
+ENDED_PROPOSALS: Final = Table(
+    "ended_proposals", ("fleet", "number", "state", "resolved_by", "position"), key=2
+)
 
 
 async def close_proposals(
@@ -25,6 +31,11 @@ async def close_proposals(
     ended: Sequence[Ended],
 ) -> None:
     """Write down which proposals are over because of these decisions and events."""
+    await put(connection, ENDED_PROPOSALS, ended_proposals(fleet, decisions, ended))
+
+
+def ended_proposals(fleet: int, decisions: Sequence[Decision], ended: Sequence[Ended]) -> list[Row]:
+    """A row a proposal that is over because of these decisions and events, by number."""
     over: dict[int, tuple[str, int | None, int]] = {
         number: ("withdrawn", None, position)
         for kind, _, number, position in ended
@@ -34,13 +45,7 @@ async def close_proposals(
         # Several decisions may carry one out; they share its event, and the first of them is told.
         for number, state in _closed(decision):
             over.setdefault(number, (state, decision.number, decision.position))
-    if over:
-        await connection.copy_records_to_table(
-            "ended_proposals",
-            schema_name="ledger",
-            columns=("fleet", "number", "state", "resolved_by", "position"),
-            records=[(fleet, number, *over[number]) for number in sorted(over)],
-        )
+    return [(fleet, number, *over[number]) for number in sorted(over)]
 
 
 def _closed(decision: Decision) -> Iterator[tuple[int, str]]:

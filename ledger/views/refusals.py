@@ -6,7 +6,7 @@ it any more. What ended a refusal is written down once. A refusal that waits for
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -21,6 +21,11 @@ from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
 from ledger.views.past import OPEN_REFUSALS, Span, write_now, write_past
 from ledger.views.projection import Ended
+from ledger.views.table import Row, Table, put
+
+ENDED_REFUSALS: Final = Table(
+    "ended_refusals", ("fleet", "number", "resolved_by", "position"), key=2
+)
 
 WAITS_FOR_NOTHING = "nothing"
 
@@ -28,7 +33,7 @@ Question = tuple[str, str]
 """The kind that was wanted, and the subject."""
 
 
-class _Open(NamedTuple):
+class Open(NamedTuple):
     """A refusal that stands."""
 
     number: int
@@ -50,10 +55,36 @@ async def keep_open(
     ended: Sequence[Ended],
 ) -> None:
     """Close what these decisions and events ended, and open what they refused."""
-    moot = {number: position for kind, _, number, position in ended if kind == "refusal"}
-    told = [(question, decision) for decision in decisions if (question := _about(decision))]
-    open_ = await _taken_out(connection, fleet, {question for question, _ in told}, sorted(moot))
-    over: list[tuple[int, int, int | None, int]] = []
+    turn = questions_told(decisions, ended)
+    open_ = await _taken_out(connection, fleet, turn)
+    over, past = settle(fleet, open_, turn)
+    await write_now(
+        connection, OPEN_REFUSALS, [(fleet, *one, *open_[one]) for one in sorted(open_)]
+    )
+    await write_past(connection, fleet, OPEN_REFUSALS, past)
+    await put(connection, ENDED_REFUSALS, over)
+
+
+class Turn(NamedTuple):
+    """What decisions and events say of questions."""
+
+    told: list[tuple[Question, Decision]]
+    moot: dict[int, int]
+    """Refusals that nobody wants answered any more, each with the position of the event."""
+
+
+def questions_told(decisions: Sequence[Decision], ended: Sequence[Ended]) -> Turn:
+    """Which questions these decisions answer or refuse, and which refusals these events ended."""
+    return Turn(
+        [(question, decision) for decision in decisions if (question := _about(decision))],
+        {number: position for kind, _, number, position in ended if kind == "refusal"},
+    )
+
+
+def settle(fleet: int, open_: dict[Question, Open], turn: Turn) -> tuple[list[Row], list[Span]]:
+    """Bring the refusals up to date that are open of these questions; a row each that is over."""
+    moot = turn.moot
+    over: list[Row] = []
     past: list[Span] = []
 
     def end(question: Question, by: Decision | None) -> None:
@@ -66,10 +97,10 @@ async def keep_open(
         if was.begin < position:
             past.append(Span((*question, *was.says), was.begin, position))
 
-    for question, decision in told:
+    for question, decision in turn.told:
         end(question, decision)
         if isinstance(decision.outcome, Refusal):
-            open_[question] = _Open(
+            open_[question] = Open(
                 decision.number,
                 decision.outcome.reason,
                 decision.outcome.waits_for,
@@ -77,17 +108,7 @@ async def keep_open(
             )
     for question in [one for one, was in sorted(open_.items()) if was.number in moot]:
         end(question, None)
-    await write_now(
-        connection, OPEN_REFUSALS, [(fleet, *one, *open_[one]) for one in sorted(open_)]
-    )
-    await write_past(connection, fleet, OPEN_REFUSALS, past)
-    if over:
-        await connection.copy_records_to_table(
-            "ended_refusals",
-            schema_name="ledger",
-            columns=("fleet", "number", "resolved_by", "position"),
-            records=over,
-        )
+    return over, past
 
 
 def _about(decision: Decision) -> Question | None:
@@ -106,12 +127,12 @@ def _about(decision: Decision) -> Question | None:
 
 
 async def _taken_out(
-    connection: asyncpg.Connection, fleet: int, touched: set[Question], moot: Sequence[int]
-) -> dict[Question, _Open]:
+    connection: asyncpg.Connection, fleet: int, turn: Turn
+) -> dict[Question, Open]:
     """The open refusals of these questions, and those that an event ended: they are written anew."""
-    if not (touched or moot):
+    if not any(turn):
         return {}
-    in_order = sorted(touched)
+    in_order = sorted({question for question, _ in turn.told})
     rows = await connection.fetch(
         "DELETE FROM ledger.open_refusals o"
         " WHERE o.fleet = $1 AND (o.number = ANY($4::bigint[]) OR (o.wanted, o.subject) IN"
@@ -120,6 +141,6 @@ async def _taken_out(
         fleet,
         [wanted for wanted, _ in in_order],
         [subject for _, subject in in_order],
-        moot,
+        sorted(turn.moot),
     )
-    return {(wanted, subject): _Open(*row) for wanted, subject, *row in rows}
+    return {(wanted, subject): Open(*row) for wanted, subject, *row in rows}

@@ -22,6 +22,12 @@ async def keep_running(
     released: Sequence[Released],
 ) -> None:
     """Write down what these decisions and events made of the tasks that they touched."""
+    touched = task_changes(decisions, released)
+    await bring_up_to_date(connection, fleet, RUNNING_TASKS, touched)
+
+
+def task_changes(decisions: Sequence[Decision], released: Sequence[Released]) -> list[Change]:
+    """What became of each task that they touched, in order."""
     # By number; what an event took away it took after that decision and before the next one.
     changes: list[tuple[int, int, Decision | Released]] = [
         (one.number, 1, one) for one in released if one.tasks
@@ -29,12 +35,11 @@ async def keep_running(
     changes += [
         (one.number, 0, one) for one in decisions if isinstance(one.outcome, Allocation | Eviction)
     ]
-    touched = [
+    return [
         one
         for _, _, change in sorted(changes, key=lambda change: change[:2])
         for one in _of(change)
     ]
-    await bring_up_to_date(connection, fleet, RUNNING_TASKS, touched)
 
 
 def _of(change: Decision | Released) -> Iterator[Change]:
