@@ -4,28 +4,29 @@ Recorded are its heads, one an append; the hashes of its complete subtrees, whic
 of; and the ends that were signed. Heads are not needed to know the root at the end, but who reads
 the log at an earlier size relies on them, and so does a proof on every subtree.
 
-Reads as the leaves come, in memory that does not grow.
+Reads as the leaves come, in memory that does not grow. What is recorded is read before the leaves are
+added (``expect``), so that adding them needs no answer of the server.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ledger.errors import InvalidRequest
 from ledger.log import merkle
-from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.merkle import TILE_HEIGHT, TileHash
-from ledger.log.notes import parse_note
+from ledger.log.notes import Key
 from ledger.log.trees import Tree, recorded_root
 from ledger.replay.report import Divergence, Trouble
+from ledger.replay.signed_ends import SignedEnd, SignedEnds, Unlike
 
 
 class _Head(NamedTuple):
     size: int
     root: bytes
     frontier: bytes
+    recorded_at: int | None
 
 
 @dataclass(slots=True)
@@ -35,35 +36,68 @@ class GrownTree:
     connection: Connection
     fleet: Fleet
     tree: Tree
+    keys: Sequence[Key] = ()
+    """Of those who sign, where the reader knows them."""
     frontier: merkle.Frontier = merkle.EMPTY
+    _heads: Mapping[int, _Head] = field(default_factory=dict)
+    _signed: Mapping[int, Sequence[SignedEnd]] = field(default_factory=dict)
+    _completed: list[TileHash] = field(default_factory=list)
+    _expected: int = -1
+    _ends: SignedEnds | None = None
 
-    async def grow(self, leaves: Sequence[bytes]) -> Divergence | None:
-        """Add leaves; the first thing recorded of the tree up to there that is not so."""
+    async def expect(self, through: int) -> Divergence | None:
+        """Read what is recorded of the tree up to a size; and hold the subtrees so far against it."""
+        trouble = await self._against_tiles()
+        if trouble is not None or through <= self._expected:
+            return trouble
+        if self._ends is None:
+            self._ends = SignedEnds(self.connection, self.fleet, self.tree, self.keys)
+        self._heads = await self._read_heads(through)
+        signed = await self._ends.through(self._expected, through)
+        if isinstance(signed, Unlike):
+            return self._trouble(
+                "checkpoint_mismatch", signed.recorded, signed.expected, at=signed.size
+            )
+        self._signed = signed
+        self._expected = through
+        return None
+
+    def add(
+        self, leaves: Sequence[bytes], recorded_at: Sequence[int] | None = None
+    ) -> Divergence | None:
+        """Add leaves that were expected; the first head or signed end up to there that is not so.
+
+        ``recorded_at`` says of each leaf when it was recorded, where the heads say so too.
+        """
         before, size = self.frontier.size, self.frontier.size + len(leaves)
-        heads = await self._heads(before, size)
-        signed = await self._signed(before, size)
-        completed: list[TileHash] = []
-        for stop in sorted({size, *heads, *signed}):
+        for stop in sorted({size, *self._heads, *self._signed}):
+            if stop < before or stop > size:
+                continue
             part = leaves[self.frontier.size - before : stop - before]
             extension = merkle.extend(self.frontier, part)
             self.frontier = extension.frontier
-            completed += extension.completed
-            trouble = self._at_this_size(heads.get(stop), signed.get(stop, []))
+            self._completed += extension.completed
+            moment = recorded_at[stop - before - 1] if recorded_at and stop > before else None
+            trouble = self._at_this_size(moment)
             if trouble is not None:
                 return trouble
-        return await self._against_tiles(completed)
+        return None
+
+    async def grow(self, leaves: Sequence[bytes]) -> Divergence | None:
+        """``expect`` and ``add`` in one, for who has no times."""
+        return await self.expect(self.frontier.size + len(leaves)) or self.add(leaves)
 
     async def end(self, size: int, root: bytes) -> Divergence | None:
         """Whether the leaves end where the head says; and nothing is recorded of what lies beyond."""
+        trouble = await self.expect(self.frontier.size) or self.add(())
+        if trouble is not None:
+            return trouble
         if (self.frontier.size, self.frontier.root()) != (size, root):
-            return self._trouble(
-                "event_root_mismatch" if self.tree == "events" else "decision_root_mismatch",
-                f"{size} {root.hex()}",
-                f"{self.frontier.size} {self.frontier.root().hex()}",
-            )
+            return self._root_trouble(f"{size} {root.hex()}")
         counted = await self._count_tiles(size)
-        signed = await self._largest_signed()
+        assert self._ends is not None, "expected above"
         # Read last: whatever was recorded of a larger tree meanwhile, its head was too.
+        signed = await self._ends.beyond(size) or 0
         newest, _ = await recorded_root(self.connection, self.fleet.number, self.tree)
         if signed > newest:
             return self._trouble("checkpoint_mismatch", f"{signed} were signed", str(newest))
@@ -77,30 +111,27 @@ class GrownTree:
                 )
         return None
 
-    def _at_this_size(self, head: _Head | None, notes: Sequence[bytes]) -> Divergence | None:
+    def _at_this_size(self, moment: int | None) -> Divergence | None:
+        size = self.frontier.size
+        head, signed = self._heads.get(size), self._signed.get(size, ())
+        if head is None and not signed:
+            return None
         root = self.frontier.root()
-        if head is not None and (head.root, head.frontier) != (root, self.frontier.to_bytes()):
-            return self._trouble(
-                "event_root_mismatch" if self.tree == "events" else "decision_root_mismatch",
-                f"{head.size} {head.root.hex()}",
-                f"{self.frontier.size} {root.hex()}",
-            )
-        for note in notes:
-            try:
-                said = parse_checkpoint(parse_note(note).text)
-            except InvalidRequest as unreadable:
-                return self._trouble("checkpoint_mismatch", str(unreadable), root.hex())
-            if (said.size, said.root) != (self.frontier.size, root):
+        if head is not None:
+            if (head.root, head.frontier) != (root, self.frontier.to_bytes()):
+                return self._root_trouble(f"{head.size} {head.root.hex()}")
+            if moment is not None and head.recorded_at != moment:
+                return self._trouble("clock_mismatch", f"{head.recorded_at}", f"{moment}")
+        for end in signed:
+            if end.root != root:
                 return self._trouble(
-                    "checkpoint_mismatch",
-                    f"{said.size} {said.root.hex()}",
-                    f"{self.frontier.size} {root.hex()}",
+                    "checkpoint_mismatch", f"{end.size} {end.root.hex()}", f"{size} {root.hex()}"
                 )
         return None
 
-    async def _against_tiles(self, completed: list[TileHash]) -> Divergence | None:
-        levels = sorted({done.level for done in completed})
-        for level in levels:
+    async def _against_tiles(self) -> Divergence | None:
+        completed, self._completed = self._completed, []
+        for level in sorted({done.level for done in completed}):
             numbers = [done.index for done in completed if done.level == level]
             with refusals_named():
                 rows = await self.connection.fetch(
@@ -123,41 +154,17 @@ class GrownTree:
                     )
         return None
 
-    async def _heads(self, after: int, through: int) -> dict[int, _Head]:
+    async def _read_heads(self, through: int) -> dict[int, _Head]:
         with refusals_named():
             rows = await self.connection.fetch(
-                "SELECT size, root, frontier FROM ledger.heads WHERE fleet = $1 AND tree = $2"
-                " AND size > $3 AND size <= $4",
+                "SELECT size, root, frontier, recorded_at_micros FROM ledger.heads"
+                " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4",
                 self.fleet.number,
                 self.tree,
-                after,
+                self._expected,
                 through,
             )
         return {row["size"]: _Head(*row) for row in rows}
-
-    async def _signed(self, after: int, through: int) -> dict[int, list[bytes]]:
-        with refusals_named():
-            rows = await self.connection.fetch(
-                "SELECT size, note FROM ledger.checkpoints WHERE fleet = $1 AND tree = $2"
-                " AND size > $3 AND size <= $4",
-                self.fleet.number,
-                self.tree,
-                after,
-                through,
-            )
-        notes: dict[int, list[bytes]] = {}
-        for size, note in rows:
-            notes.setdefault(size, []).append(note)
-        return notes
-
-    async def _largest_signed(self) -> int:
-        with refusals_named():
-            size = await self.connection.fetchval(
-                "SELECT max(size) FROM ledger.checkpoints WHERE fleet = $1 AND tree = $2",
-                self.fleet.number,
-                self.tree,
-            )
-        return size or 0
 
     async def _count_tiles(self, size: int) -> list[tuple[int, int]]:
         """By level: how many subtrees of the tree are recorded, and the largest number of any."""
@@ -173,6 +180,13 @@ class GrownTree:
         by_level = {level: (count, largest) for level, count, largest in rows}
         levels = max([*by_level, (size.bit_length() - 1) // TILE_HEIGHT if size else 0])
         return [by_level.get(level, (0, -1)) for level in range(1, levels + 1)]
+
+    def _root_trouble(self, recorded: str) -> Divergence:
+        return self._trouble(
+            "event_root_mismatch" if self.tree == "events" else "decision_root_mismatch",
+            recorded,
+            f"{self.frontier.size} {self.frontier.root().hex()}",
+        )
 
     def _trouble(
         self, trouble: Trouble, recorded: str, recomputed: str, *, at: int | None = None

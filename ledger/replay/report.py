@@ -16,6 +16,7 @@ VERSION_MISSING: Final = 3
 Trouble = Literal[
     "position_missing",
     "leaf_mismatch",
+    "clock_mismatch",
     "event_root_mismatch",
     "tile_mismatch",
     "checkpoint_mismatch",
@@ -29,6 +30,14 @@ Trouble = Literal[
     "book_differs",
     "snapshot_differs",
     "version_missing",
+    "genesis_mismatch",
+    "incarnation_mismatch",
+    "column_differs",
+    "row_missing",
+    "row_unexpected",
+    "row_differs",
+    "receipt_mismatch",
+    "snapshot_mismatch",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(

@@ -6,18 +6,32 @@ log was written anew, rows and heads together.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from ledger.log import decisions, merkle, read
+from ledger.log import decisions, merkle
 from ledger.log.database import Connection, refusals_named
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
-from ledger.log.leaf import stored_leaf
+from ledger.log.garbage import seldom_collected
+from ledger.log.notes import Key
+from ledger.log.sealing import TREES
 from ledger.log.trees import recorded_root
 from ledger.replay.grown_tree import GrownTree
+from ledger.replay.leaves import (
+    LEAF,
+    PAYLOAD,
+    POSITION,
+    RECORDED_AT,
+    SUBJECT,
+    EventPages,
+    Row,
+    leaf_hash,
+    leaf_hashes,
+    payload,
+)
 from ledger.replay.report import Divergence, Report
 from ledger.units import Position
 
@@ -36,26 +50,39 @@ class Verified:
 
 
 async def verify(
-    connection: Connection, fleet: Fleet, *, on_progress: OnProgress | None = None
+    connection: Connection,
+    fleet: Fleet,
+    *,
+    keys: Sequence[Key] = (),
+    on_progress: OnProgress | None = None,
 ) -> Verified:
     """Recompute both trees of a fleet from their rows.
 
     The log may grow meanwhile: what is verified is the decisions as of the cursor found first, and
-    the events as of a head found after it.
+    the events as of a head found after it. With ``keys`` of those who sign, who signed is looked at
+    too.
     """
     through, count = await decisions.cursor(connection, fleet)
-    events, trouble = await _events(connection, fleet, on_progress)
+    trouble = await _beyond(connection, fleet)
     if trouble is not None:
-        return Verified(events, merkle.EMPTY, through, trouble)
-    decided, trouble = await _decisions(connection, fleet, count, on_progress)
+        return Verified(merkle.EMPTY, merkle.EMPTY, through, trouble)
+    with seldom_collected():
+        events, trouble = await events_verified(connection, fleet, keys, on_progress)
+        if trouble is not None:
+            return Verified(events, merkle.EMPTY, through, trouble)
+        decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
     return Verified(events, decided, through, trouble)
 
 
 async def report(
-    connection: Connection, fleet: Fleet, *, on_progress: OnProgress | None = None
+    connection: Connection,
+    fleet: Fleet,
+    *,
+    keys: Sequence[Key] = (),
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """What verifying found, as a report."""
-    return reported(fleet, await verify(connection, fleet, on_progress=on_progress))
+    return reported(fleet, await verify(connection, fleet, keys=keys, on_progress=on_progress))
 
 
 def reported(fleet: Fleet, verified: Verified) -> Report:
@@ -71,45 +98,105 @@ def reported(fleet: Fleet, verified: Verified) -> Report:
     )
 
 
-async def _events(
-    connection: Connection, fleet: Fleet, on_progress: OnProgress | None
+async def events_verified(
+    connection: Connection,
+    fleet: Fleet,
+    keys: Sequence[Key] = (),
+    on_progress: OnProgress | None = None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    tree = GrownTree(connection, fleet, "events")
+    """The tree of the events, recomputed from their rows as far as they fit."""
+    tree = GrownTree(connection, fleet, "events", keys)
     size, root = await recorded_root(connection, fleet.number, "events")
-    async for page in read.pages(connection, fleet, first=Position(0), before=size):
-        leaves: list[bytes] = []
-        for place, event in enumerate(page, tree.frontier.size):
-            if event.position != place:
-                return tree.frontier, Divergence("position_missing", place)
-            leaf = stored_leaf(fleet.name, event)
-            if leaf != event.leaf:
-                return tree.frontier, Divergence(
-                    "leaf_mismatch",
-                    place,
-                    subject=event.subject,
-                    recorded=event.leaf.hex(),
-                    recomputed=leaf.hex(),
-                )
-            leaves.append(leaf)
-        trouble = await tree.grow(leaves)
-        if trouble is not None:
-            return tree.frontier, trouble
-        if on_progress is not None:
-            on_progress(tree.frontier.size)
+    pages = EventPages(connection, fleet, before=size)
+    clock = 0
+    try:
+        while rows := await pages.next():
+            trouble = await tree.expect(tree.frontier.size + len(rows))
+            if trouble is not None:
+                return tree.frontier, trouble
+            leaves = {
+                place: leaf_hash(fleet.name, row, await payload(connection, fleet, row))
+                for place, row in enumerate(rows)
+                if row[PAYLOAD] is None
+            }
+            await pages.ask()
+            trouble = _page(fleet, tree, rows, leaves, clock)
+            if trouble is not None:
+                return tree.frontier, trouble
+            clock = rows[-1][RECORDED_AT]
+            if on_progress is not None:
+                on_progress(tree.frontier.size)
+    finally:
+        await pages.stop()
     return tree.frontier, await tree.end(size, root)
 
 
+def _page(
+    fleet: Fleet, tree: GrownTree, rows: Sequence[Row], known: Mapping[int, bytes], clock: int
+) -> Divergence | None:
+    """Add a page of events to their tree; ``known`` has the leaves of large ones."""
+    first = tree.frontier.size
+    leaves: list[bytes]
+    if known:
+        leaves = [
+            known[place] if place in known else leaf_hashes(fleet.name, [row])[0]
+            for place, row in enumerate(rows)
+        ]
+    else:
+        leaves = leaf_hashes(fleet.name, rows)
+    moments = [row[RECORDED_AT] for row in rows]
+    positions = [row[POSITION] for row in rows]
+    whole = positions[-1] - first + 1 == len(rows) and positions[0] == first
+    if (
+        not whole
+        or [row[LEAF] for row in rows] != leaves
+        or [clock, *moments] != sorted([clock, *moments])
+    ):
+        return _first_bad(rows, leaves, first, clock)
+    return tree.add(leaves, moments)
+
+
+def _first_bad(
+    rows: Sequence[Row], leaves: Sequence[bytes], first: int, clock: int
+) -> Divergence | None:
+    """What is wrong with a page that is not as it should be, and where first."""
+    for place, (row, leaf) in enumerate(zip(rows, leaves, strict=True), first):
+        if row[POSITION] != place:
+            return Divergence("position_missing", place)
+        if leaf != row[LEAF]:
+            return Divergence(
+                "leaf_mismatch",
+                place,
+                subject=row[SUBJECT],
+                recorded=row[LEAF].hex(),
+                recomputed=leaf.hex(),
+            )
+        if row[RECORDED_AT] < clock:
+            return Divergence(
+                "clock_mismatch",
+                place,
+                subject=row[SUBJECT],
+                recorded=str(row[RECORDED_AT]),
+                recomputed=f"not before {clock}",
+            )
+        clock = row[RECORDED_AT]
+    raise AssertionError("a page without a flaw is not looked through")
+
+
 async def _decisions(
-    connection: Connection, fleet: Fleet, count: int, on_progress: OnProgress | None
+    connection: Connection,
+    fleet: Fleet,
+    count: int,
+    keys: Sequence[Key],
+    on_progress: OnProgress | None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    tree = GrownTree(connection, fleet, "decisions")
+    tree = GrownTree(connection, fleet, "decisions", keys)
     size, root = await recorded_root(connection, fleet.number, "decisions", at_most=count)
     async for page in decisions.pages(connection, fleet, before=count):
         leaves: list[bytes] = []
         for number, decision in enumerate(page, tree.frontier.size):
             leaf = merkle.leaf_hash(decision.record)
-            said = orjson.loads(decision.record) if decision.digest == leaf else {}
-            if (said.get("number"), said.get("position")) != (number, decision.position):
+            if decision.digest != leaf or not _says(decision, number):
                 return tree.frontier, Divergence(
                     "decision_leaf_mismatch",
                     decision.position,
@@ -124,6 +211,81 @@ async def _decisions(
         if on_progress is not None:
             on_progress(tree.frontier.size)
     return tree.frontier, await tree.end(size, root)
+
+
+def _says(decision: StoredDecision, number: int) -> bool:
+    """Whether a record is of this number and of the position of its row."""
+    # Keys are sorted in it, and no other object of a record has these beside each other: most
+    # records need not be read for it.
+    record = decision.record
+    if (
+        b'"number":%d,"policy":"' % number in record
+        and b'","position":%d,"previous":' % decision.position in record
+    ):
+        return True
+    said = orjson.loads(record)
+    return (said.get("number"), said.get("position")) == (number, decision.position)
+
+
+async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
+    """Whether there are rows behind the ends that are recorded: somebody rewound one of them.
+
+    Read in one statement: rows, heads and cursor are written together, so no other moment shows
+    some of them without the others.
+    """
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT coalesce((SELECT max(size) FROM ledger.heads"
+            "                  WHERE fleet = $1 AND tree = 'events'), 0) AS size,"
+            "       (SELECT max(position) + 1 FROM ledger.events WHERE fleet = $1) AS events,"
+            "       coalesce((SELECT max(size) FROM ledger.heads"
+            "                  WHERE fleet = $1 AND tree = 'decisions'), 0) AS grown,"
+            "       (SELECT max(number) + 1 FROM ledger.decisions WHERE fleet = $1) AS made,"
+            "       (SELECT max(decisions) FROM ledger.decided WHERE fleet = $1) AS counted,"
+            "       (SELECT decisions FROM ledger.decided WHERE fleet = $1"
+            "         ORDER BY through DESC LIMIT 1) AS last,"
+            "       (SELECT max(through) FROM ledger.decided WHERE fleet = $1) AS through,"
+            "       (SELECT format('heads %s %s', tree, size) FROM ledger.heads"
+            "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS head,"
+            "       (SELECT format('tile_hashes %s %s %s', tree, level, number)"
+            "          FROM ledger.tile_hashes"
+            "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS tile,"
+            "       (SELECT format('checkpoints %s %s %s', incarnation, tree, size)"
+            "          FROM ledger.checkpoints WHERE fleet = $1 AND tree <> 'both'"
+            "           AND tree <> ALL($2::text[]) LIMIT 1) AS signed",
+            fleet.number,
+            list(TREES),
+        )
+    assert row is not None, "maxima are always one row"
+    size, grown = row["size"], row["grown"]
+    if (row["events"] or 0) > size:
+        return Divergence(
+            "event_root_mismatch", size, recorded=f"{size}", recomputed=f"{row['events']} events"
+        )
+    if (row["through"] or 0) >= max(size, 1):
+        return Divergence(
+            "cursor_mismatch", size, recorded=str(row["through"]), recomputed=f"{size} events"
+        )
+    for stray in (row["head"], row["tile"], row["signed"]):
+        if stray is not None:
+            table, _, key = stray.partition(" ")
+            return Divergence(
+                "row_unexpected",
+                None,
+                subject=key,
+                path=table,
+                recorded="of a tree that there is not",
+            )
+    for found in (row["made"], row["counted"], row["last"]):
+        if (found or 0) != grown:
+            return Divergence(
+                "decision_root_mismatch",
+                None,
+                decision=min(found or 0, grown),
+                recorded=f"{grown}",
+                recomputed=f"{found or 0} decisions",
+            )
+    return None
 
 
 async def _cursors(

@@ -1,0 +1,74 @@
+"""Decided history folded once more, with what its events did by themselves.
+
+``ledger.reducers.evolve.follow`` makes the World; what is shown of a decision beyond the decision
+itself hangs on what events put out of force, took away or did not change. This gathers that on the
+way, as ``ledger.decisions.step`` does for who decides.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ledger.facts.decision import Decision
+from ledger.facts.event import Event
+from ledger.log.decisions import Effect
+from ledger.reducers import deadlines
+from ledger.reducers.disk_books import DiskBook, disk_books
+from ledger.reducers.evolve import evolve, lapse
+from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
+from ledger.reducers.world import Account, World
+from ledger.units import Position, Subject
+from ledger.views.projection import Ended
+from ledger.views.released import Released
+
+
+@dataclass(slots=True)
+class Followed:
+    """A World, and what some events and the decisions recorded for them came to."""
+
+    world: World
+    decisions: list[Decision] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+    released: list[Released] = field(default_factory=list)
+    effects: dict[Position, Effect] = field(default_factory=dict)
+    disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
+    """Pages of the book, each as it was after an event that turned it."""
+    jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
+    queues: list[tuple[Position, QueueBook]] = field(default_factory=list)
+
+    def take(self, event: Event, decisions: Sequence[Decision]) -> None:
+        """Fold one more event, and what was decided on it."""
+        waiting = list(reversed(decisions))
+        world = self.world
+        turned: set[Account] = set()
+        while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
+            world = lapse(world)
+            while waiting and waiting[-1].deadline == deadline:
+                world = evolve(world, waiting.pop())
+            self._gather(world, event.position)
+            turned.update(world.turned)
+        world = evolve(world, event)
+        while waiting:
+            world = evolve(world, waiting.pop())
+        self._gather(world, event.position)
+        self._turn(world, event.position, turned.union(world.turned))
+        if world.last_effect != "applied":
+            self.effects[event.position] = world.last_effect
+        self.world = world
+        self.decisions += decisions
+
+    def forget(self) -> None:
+        """Begin anew with what was gathered; the World stays."""
+        self.decisions, self.ended, self.released, self.effects = [], [], [], {}
+        self.disks, self.jobs, self.queues = [], [], []
+
+    def _gather(self, world: World, position: Position) -> None:
+        self.ended += [(*one, position) for one in world.ended]
+        self.released += [Released(*one, position) for one in world.released]
+
+    def _turn(self, world: World, position: Position, turned: set[Account]) -> None:
+        of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}
+        for account in sorted(turned):
+            of[account.kind].append(account.name)
+        self.disks += [(position, page) for page in disk_books(world, of["disk"])]
+        self.jobs += [(position, page) for page in job_books(world, of["job"])]
+        self.queues += [(position, page) for page in queue_books(world, of["queue"])]

@@ -1,0 +1,185 @@
+"""What is in force, who runs, what is refused and how the book stands, made again from history.
+
+The same steps as in ``ledger.views`` bring it up to date, page after page; what they keep in Postgres
+is kept in memory here, and held against Postgres at the end. What held until something else did is
+held against its table as it comes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ledger.log.database import Connection, refusals_named
+from ledger.log.fleets import Fleet
+from ledger.reducers.node_books import node_books
+from ledger.reducers.world import World
+from ledger.replay.followed import Followed
+from ledger.replay.report import Divergence
+from ledger.replay.stored_rows import StoredRows, shown, unlike
+from ledger.units import Subject
+from ledger.views.allocations import share_changes
+from ledger.views.books import disk_changes, job_changes, queue_changes
+from ledger.views.node_books import NODE_BOOKS, page_rows
+from ledger.views.past import (
+    DISK_BOOKS,
+    FAIR_SHARES,
+    JOB_BOOKS,
+    OPEN_REFUSALS,
+    PLACEMENTS,
+    QUEUE_BOOKS,
+    RUNNING_TASKS,
+    Change,
+    Span,
+    State,
+    changed,
+)
+from ledger.views.projection import Placed, Standing, Where, placements_turned, turn_places
+from ledger.views.refusals import Open, Question, questions_told, settle
+from ledger.views.running_tasks import task_changes
+from ledger.views.table import Row, Table
+
+STATES: Final = (
+    PLACEMENTS,
+    RUNNING_TASKS,
+    FAIR_SHARES,
+    OPEN_REFUSALS,
+    DISK_BOOKS,
+    JOB_BOOKS,
+    QUEUE_BOOKS,
+)
+
+_PAGES: Final = 1000
+"""Pages of the book made at a time."""
+
+
+def now_table(state: State) -> Table:
+    """Where the rows of a state are kept as they are now."""
+    return Table(state.table, state.columns, key=1 + len(state.key))
+
+
+def past_table(state: State) -> Table:
+    """Where they are kept as they were, by where they ended."""
+    columns = ("fleet", "until_position", "from_position", *state.key, *state.says, "fork")
+    return Table(f"past_{state.table}", columns, key=3 + len(state.key))
+
+
+class InForce:
+    """What holds after the history read so far."""
+
+    def __init__(self, fleet: int, *, whole: bool) -> None:
+        """``whole``: what was in force before was kept since the fleet began."""
+        self._fleet = fleet
+        self._whole = whole
+        self._places: dict[Placed, dict[Where, Standing]] = {}
+        self._open: dict[Question, Open] = {}
+        self._questions: dict[int, Question] = {}
+        self._rows: dict[str, dict[Row, tuple[Row, int]]] = {
+            state.table: {} for state in STATES if state not in (PLACEMENTS, OPEN_REFUSALS)
+        }
+
+    def take(self, page: Followed) -> tuple[list[Row], dict[str, list[Row]]]:
+        """Go on with a page of history: the rows of the refusals that it ended, and of what was."""
+        decisions, ended, released = page.decisions, page.ended, page.released
+        past: dict[str, list[Span]] = {
+            PLACEMENTS.table: turn_places(
+                self._places, placements_turned(decisions, ended, released)
+            )
+        }
+        told: tuple[tuple[State, Iterable[Change]], ...] = (
+            (RUNNING_TASKS, task_changes(decisions, released)),
+            (FAIR_SHARES, share_changes(decisions)),
+            (DISK_BOOKS, disk_changes(page.disks)),
+            (JOB_BOOKS, job_changes(page.jobs)),
+            (QUEUE_BOOKS, queue_changes(page.queues)),
+        )
+        for state, changes in told:
+            past[state.table] = changed(self._rows[state.table], changes)
+        turn = questions_told(decisions, ended)
+        touched = {question for question, _ in turn.told}
+        touched |= {self._questions[number] for number in turn.moot if number in self._questions}
+        open_ = {question: self._open[question] for question in touched if question in self._open}
+        for question, was in open_.items():
+            del self._open[question], self._questions[was.number]
+        over, past[OPEN_REFUSALS.table] = settle(self._fleet, open_, turn)
+        self._open |= open_
+        self._questions |= {one.number: question for question, one in open_.items()}
+        return over, {table: list(map(self._was, spans)) for table, spans in past.items()}
+
+    async def end(self, connection: Connection, fleet: Fleet, world: World) -> Divergence | None:
+        """Hold all of it against what is stored."""
+        for state in STATES:
+            table, rows = now_table(state), self._now(state)
+            if not self._whole:
+                # Since when a row holds was not kept from the beginning.
+                table = table._replace(columns=table.columns[:-1])
+                rows = (row[:-1] for row in rows)
+            trouble = await _compared(connection, fleet, table, rows)
+            if trouble is not None:
+                return trouble
+        return await _compared(connection, fleet, NODE_BOOKS, self._nodes(world))
+
+    def _was(self, span: Span) -> Row:
+        return (self._fleet, span.end, span.begin, *span.row, span.fork)
+
+    def _now(self, state: State) -> Iterator[Row]:
+        if state is PLACEMENTS:
+            for key, places in self._places.items():
+                for where, one in places.items():
+                    yield (self._fleet, *key, *where, *one.place, one.begin)
+        elif state is OPEN_REFUSALS:
+            for question, refusal in self._open.items():
+                yield (self._fleet, *question, *refusal)
+        else:
+            for key, (says, begin) in self._rows[state.table].items():
+                yield (self._fleet, *key, *says, begin)
+
+    def _nodes(self, world: World) -> Iterator[Row]:
+        known = {Subject(name) for noun, name in world.objects.known if noun == "node"}
+        held = {Subject(name) for name in (*world.book, *world.pods.on, *world.jobs.on)}
+        for names in _some(known | held):
+            yield from page_rows(self._fleet, node_books(world, names))
+
+
+def _some(names: Iterable[Subject]) -> Iterator[Sequence[Subject]]:
+    in_order = sorted(names)
+    for first in range(0, len(in_order), _PAGES):
+        yield in_order[first : first + _PAGES]
+
+
+async def _compared(
+    connection: Connection, fleet: Fleet, table: Table, expected: Iterable[Row]
+) -> Divergence | None:
+    """The first row of a table that is not as it should be."""
+    shape = shown(table)
+    wanted = {row[1 : table.key]: row for row in map(shape, expected)}
+    stored = StoredRows(connection, fleet, table, by=table.columns[1])
+    while rows := await stored.next():
+        for row in rows:
+            trouble = unlike(table, wanted.pop(row[1 : table.key], None), row)
+            if trouble is not None:
+                return await _placed(connection, fleet, trouble, _number(table, row))
+    if not wanted:
+        return None
+    missing = wanted[min(wanted)]
+    trouble = unlike(table, missing, None)
+    assert trouble is not None, "it is not there"
+    return await _placed(connection, fleet, trouble, _number(table, missing))
+
+
+def _number(table: Table, row: Row) -> int:
+    """The decision that a row names; -1 where it names none."""
+    return int(row[table.columns.index("number")]) if "number" in table.columns else -1
+
+
+async def _placed(
+    connection: Connection, fleet: Fleet, trouble: Divergence, number: int
+) -> Divergence:
+    if number < 0:
+        return trouble
+    with refusals_named():
+        position = await connection.fetchval(
+            "SELECT position FROM ledger.decisions WHERE fleet = $1 AND number = $2",
+            fleet.number,
+            number,
+        )
+    return replace(trouble, position=position, decision=number)
