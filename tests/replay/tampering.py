@@ -1,0 +1,664 @@
+"""Change anything behind the ledger's back: every change that matters is found, and where it is.
+
+    python -m tests.replay.tampering --runs 5000 --seed 1
+
+A run is a seed. All runs share one ledger, in which every table that an audit reads has rows: a
+simulated fleet with decisions of every kind, taken in by file and by Kafka offsets, with messages set
+aside, let in and discarded, signed ends and snapshots; a second fleet beside it. Each makes one
+change, as somebody can who is superuser of the database: any byte of any column, a row dropped, added
+or exchanged with another, the last rows of a table taken away. Then everything is verified as
+``ledger verify --deep`` does it, with the keys of those who sign, and the change is undone.
+
+What cannot be found in one database is told by ``UNSEEN``, and no more than that may go unnoticed;
+docs/verify.md has the same list for people.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import asyncpg
+import orjson
+
+from ledger.cli.simulator.history import Simulation
+from ledger.cli.simulator.sizes import Sizes
+from ledger.engine import decider
+from ledger.engine.snapshots import Interval
+from ledger.events.codec import accept
+from ledger.log import lines, quarantine, receipts, signing_keys
+from ledger.log.database import connect
+from ledger.log.fleets import LAST_NUMBER
+from ledger.log.intake import Intake
+from ledger.log.messages import Claim, Coordinates, Message
+from ledger.log.notes import Key
+from ledger.log.sealer import Sealer
+from ledger.log.sealing import Site
+from ledger.log.signed import memory
+from ledger.replay import audit
+from ledger.replay.report import Divergence
+from ledger.units import FleetName, Incarnation, Offset, Position
+from tests.engine.deciding import UNHURRIED
+from tests.events_for_tests import cluster_line, workload_line
+from tests.postgres import Postgres, session_postgres
+
+RESOLUTION: Final = timedelta(microseconds=1)
+HISTORY: Final = 480
+FLEET: Final = FleetName("demo")
+OTHER: Final = FleetName("other")
+SITE: Final = "ledger.example"
+SECRET: Final = bytes(range(32))
+HEADERS: Final = (("content-type", b"application/cloudevents+json"),)
+POLICY: Final = "ledger.policy.policy.changed.v1"
+
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "events": ("fleet", "position"),
+    "event_identity": ("fleet", "identity"),
+    "event_effects": ("fleet", "position"),
+    "decisions": ("fleet", "number"),
+    "decided": ("fleet", "through"),
+    "heads": ("fleet", "tree", "size"),
+    "tile_hashes": ("fleet", "tree", "level", "number"),
+    "checkpoints": ("fleet", "incarnation", "tree", "size"),
+    "geneses": ("fleet",),
+    "incarnations": ("fleet", "incarnation"),
+    "divisions": ("fleet", "number", "cluster"),
+    "deployments": ("fleet", "number", "node"),
+    "bindings": ("fleet", "number", "instance"),
+    "disk_placements": ("fleet", "number", "replica"),
+    "task_moves": ("fleet", "number", "task"),
+    "ended_refusals": ("fleet", "number"),
+    "ended_proposals": ("fleet", "number"),
+    "placements": ("fleet", "kind", "subject", "cluster", "node", "disk"),
+    "running_tasks": ("fleet", "namespace", "job", "task"),
+    "fair_shares": ("fleet", "queue", "namespace", "resource"),
+    "open_refusals": ("fleet", "wanted", "subject"),
+    "node_books": ("fleet", "cluster", "node"),
+    "disk_books": ("fleet", "cluster", "node", "disk"),
+    "job_books": ("fleet", "namespace", "job"),
+    "queue_books": ("fleet", "queue", "namespace"),
+    "past_placements": (
+        "fleet",
+        "until_position",
+        "from_position",
+        "kind",
+        "subject",
+        "cluster",
+        "node",
+        "disk",
+    ),
+    "past_running_tasks": ("fleet", "until_position", "from_position", "namespace", "job", "task"),
+    "past_fair_shares": (
+        "fleet",
+        "until_position",
+        "from_position",
+        "queue",
+        "namespace",
+        "resource",
+    ),
+    "past_open_refusals": ("fleet", "until_position", "from_position", "wanted", "subject"),
+    "past_disk_books": ("fleet", "until_position", "from_position", "cluster", "node", "disk"),
+    "past_job_books": ("fleet", "until_position", "from_position", "namespace", "job"),
+    "past_queue_books": ("fleet", "until_position", "from_position", "queue", "namespace"),
+    "receipts": ("topic", "partition", "number"),
+    "quarantine": ("position",),
+    "quarantine_outcomes": ("quarantined",),
+    "snapshots": ("number",),
+    "snapshot_parts": ("snapshot", "part"),
+}
+"""Every table that holds history or is derived from it, and what tells its rows apart."""
+
+UNSEEN: Final[dict[str, str]] = {
+    "decided.epoch": "whose turn it was",
+    "decided.decided_at": "when a batch was written",
+    "decided.through": "where a batch ended, if nothing was decided between",
+    "decided dropped": "a batch was one with the next",
+    "decided added": "a batch was two",
+    "heads dropped": "an append was one with the next",
+    "heads rewound": "the same",
+    "checkpoints.signed_at": "when a note was written down",
+    "incarnations.reason": "why a life began",
+    "incarnations.opened_at": "when it did",
+    "receipts.epoch": "which turn of a consumer took the records",
+    "receipts.last_timestamp": "for the consumer, who looks at the record itself",
+    "receipts.last_digest": "the same",
+    "receipts.written_at": "when it was written",
+    "receipts.resumed_by": "who let a partition go on",
+    "receipts dropped": "the last of a partition, if it took nothing that became a row",
+    "receipts rewound": "the same",
+    "quarantine.quarantined_at": "when a message was set aside",
+    "quarantine.fleet": "of a file that does not name its fleet",
+    "quarantine.detail": "what exactly was wrong, where the log and not the message tells",
+    "quarantine_outcomes.by": "who settled it",
+    "quarantine_outcomes.why": "why",
+    "quarantine_outcomes.at": "when",
+    "quarantine_outcomes dropped": "of what was discarded: nothing else says so",
+    "quarantine_outcomes.outcome": "the same",
+    "quarantine_outcomes added": "the same",
+    "quarantine_outcomes.quarantined": "the same",
+    "snapshot_parts dropped": "a snapshot is a cache: then it has no bytes",
+    "snapshots.engine": "for which program it is: no other reads it",
+    "snapshots.layout": "the same",
+    "snapshots.types": "the same",
+    "snapshots.written_by": "who wrote it",
+    "snapshots.written_at": "when",
+}
+"""What may go unnoticed: the column, or the table and what was done to its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done, and to which rows."""
+
+    table: str
+    what: str
+    """``TABLE.COLUMN``, or ``TABLE dropped``, ``added``, ``swapped``, ``rewound``."""
+    rows: tuple[dict[str, Any], ...]
+    """As they were, and as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of a run."""
+
+    seed: int
+    change: Change
+    trouble: Divergence | None
+    located: bool
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether nobody could have noticed."""
+        return self.change.what in UNSEEN
+
+    @property
+    def good(self) -> bool:
+        """Whether it was found where it is, or could not be."""
+        return self.located if self.trouble is not None else self.may_pass
+
+    def line(self) -> str:
+        """For people."""
+        said = "not found" if self.trouble is None else json.dumps(self.trouble.as_plain())
+        keys = [{n: r[n] for n in KEYS[self.change.table]} for r in self.change.rows]
+        return f"seed {self.seed}: {self.change.what} {keys}: {said}"
+
+
+def history() -> list[bytes]:
+    """Of every family, in which decisions of every kind are made."""
+    sizes = Sizes(clusters=4, nodes=2, workloads=24, disks=2)
+    simulation = Simulation(8, fleet=FLEET, sizes=sizes)
+    opened = simulation.opening
+    events = [orjson.loads(line) for line in simulation.events(HISTORY - 2)]
+    told = next(event for event in events if event["type"] == POLICY)
+    for place, type_, data in (
+        (opened, POLICY, {"fairshare": {"preempt": True, "reclaim": True}}),
+        (opened + 10, "ledger.proposal.proposal.requested.v1", {"kind": "disks", "max_moves": 5}),
+    ):
+        more = {"id": f"{place}", "time": events[place]["time"], "type": type_, "data": data}
+        events.insert(place, told | more)
+    return [orjson.dumps(event) for event in events]
+
+
+class Arena:
+    """A ledger to tamper with. Every change is undone."""
+
+    def __init__(self, connection: asyncpg.Connection, url: str) -> None:
+        self.connection = connection
+        self.url = url
+        self.keys: list[Key] = []
+        self.tables: list[str] = []
+        """Those that have rows: not everything that happens leaves something behind here."""
+        self._columns: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    async def open(self) -> None:
+        """Learn what columns there are, and that all is well."""
+        for row in await self.connection.fetch(
+            "SELECT table_name, column_name, data_type, is_nullable = 'YES' AS nullable"
+            "  FROM information_schema.columns WHERE table_schema = 'ledger'"
+            "   AND table_name = ANY($1::text[]) ORDER BY table_name, ordinal_position",
+            list(KEYS),
+        ):
+            of = self._columns.setdefault(row["table_name"], {})
+            of[row["column_name"]] = (row["data_type"], row["nullable"])
+        for table in sorted(KEYS):
+            if await self.connection.fetchval(f"SELECT EXISTS (SELECT FROM ledger.{table})"):
+                self.tables.append(table)
+            else:
+                assert table.startswith("past_"), table
+        seeds = [SECRET]
+        for fleet in (FLEET, OTHER):
+            for tree in ("events", "decisions", "both"):
+                name = signing_keys.origin(SITE, fleet, Incarnation(1), tree)
+                self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
+
+    async def verified(self, first: int | None = None, *, deep: bool = True) -> Divergence | None:
+        """What verifying everything finds first, beginning with the fleet of this number."""
+        wanted = await audit.every(self.connection)
+        wanted.sort(key=lambda fleet: fleet.number != first)
+        async for report in audit.all_verified(self.connection, wanted, deep=deep, keys=self.keys):
+            if report.diverged is not None:
+                return report.diverged
+        return None
+
+    async def run(self, seed: int, what: str | None = None) -> Found:
+        """Make one change, look, undo it."""
+        luck = Random(seed)
+        while True:
+            undone = self.connection.transaction(isolation="repeatable_read")
+            await undone.start()
+            try:
+                await self.connection.execute("SET LOCAL session_replication_role = replica")
+                change = await self._change(luck, what)
+                if change is None:
+                    continue
+                trouble = await self.verified(change.rows[0].get("fleet", LAST_NUMBER))
+                return Found(
+                    seed, change, trouble, trouble is not None and located(change, trouble)
+                )
+            finally:
+                await undone.rollback()
+
+    async def _change(self, luck: Random, what: str | None) -> Change | None:
+        """Something drawn; None where the database itself refuses it or nothing is changed."""
+        table = luck.choice(self.tables)
+        how = luck.choice(("column",) * 6 + ("dropped", "added", "swapped", "rewound"))
+        column = ""
+        if what is not None:
+            table, _, how = what.partition(" ")
+            table, _, column = table.partition(".")
+            how = how or "column"
+        try:
+            async with self.connection.transaction():
+                match how:
+                    case "column":
+                        return await self._column(luck, table, column)
+                    case "dropped":
+                        return await self._dropped(luck, table)
+                    case "added":
+                        return await self._added(luck, table)
+                    case "swapped":
+                        return await self._swapped(luck, table)
+                    case "rewound":
+                        return await self._rewound(luck, table)
+                    case other:
+                        raise AssertionError(f"nobody knows how to make it {other}")
+        except (
+            asyncpg.IntegrityConstraintViolationError,
+            asyncpg.DataError,
+            asyncpg.GeneratedAlwaysError,
+        ):
+            return None
+
+    async def _some(self, luck: Random, table: str, count: int) -> list[dict[str, Any]]:
+        keys = ", ".join(KEYS[table])
+        there = await self.connection.fetchval(f"SELECT count(*) FROM ledger.{table}")
+        places = [luck.randrange(there) for _ in range(count)]
+        query = f"SELECT * FROM ledger.{table} ORDER BY {keys} OFFSET $1 LIMIT 1"
+        return [dict(row) for place in places for row in await self.connection.fetch(query, place)]
+
+    async def _column(self, luck: Random, table: str, column: str) -> Change | None:
+        (row,) = await self._some(luck, table, 1)
+        name = column or luck.choice(sorted(self._columns[table]))
+        type_, nullable = self._columns[table][name]
+        value = mutated(luck, row[name], type_, nullable=nullable)
+        if value == row[name] and type(value) is type(row[name]) and type_ != "numeric":
+            return None
+        await self._update(table, row, {name: value})
+        return Change(table, f"{table}.{name}", (row, row | {name: value}))
+
+    async def _dropped(self, luck: Random, table: str) -> Change:
+        (row,) = await self._some(luck, table, 1)
+        await self._delete(table, row)
+        return Change(table, f"{table} dropped", (row,))
+
+    async def _added(self, luck: Random, table: str) -> Change | None:
+        (row,) = await self._some(luck, table, 1)
+        name = luck.choice([key for key in KEYS[table] if key != "fleet"] or ["fleet"])
+        type_, _nullable = self._columns[table][name]
+        new = row | {name: mutated(luck, row[name], type_, nullable=False)}
+        if new == row:
+            return None
+        names = list(new)
+        await self.connection.execute(
+            f"INSERT INTO ledger.{table} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
+            f" VALUES ({', '.join(f'${n}' for n in range(1, len(names) + 1))})",
+            *new.values(),
+        )
+        return Change(table, f"{table} added", (new,))
+
+    async def _swapped(self, luck: Random, table: str) -> Change | None:
+        one, other = await self._some(luck, table, 2)
+        names = [
+            name
+            for name in self._columns[table]
+            if name not in KEYS[table] and f"{table}.{name}" not in UNSEEN
+        ]
+        if one.get("fleet") != other.get("fleet") or all(
+            one[name] == other[name] for name in names
+        ):
+            return None
+        await self._update(table, one, {name: other[name] for name in names})
+        await self._update(table, other, {name: one[name] for name in names})
+        return Change(table, f"{table} swapped", (one, other))
+
+    async def _rewound(self, luck: Random, table: str) -> Change | None:
+        if table not in REWOUND:
+            return None
+        by = REWOUND[table]
+        (row,) = await self._some(luck, table, 1)
+        same = {
+            n: row[n]
+            for n in KEYS[table]
+            if n != by and n in ("fleet", "tree", "topic", "partition")
+        }
+        where = "".join(f" AND {name} = ${n}" for n, name in enumerate(same, 2))
+        rows = await self.connection.fetch(
+            f"SELECT * FROM ledger.{table} WHERE true AND $1::bigint IS NOT NULL{where}"
+            f" ORDER BY {by} DESC LIMIT $1",
+            luck.randint(1, 3),
+            *same.values(),
+        )
+        for each in rows:
+            await self._delete(table, dict(each))
+        return Change(table, f"{table} rewound", tuple(dict(each) for each in rows))
+
+    async def _update(self, table: str, row: dict[str, Any], values: dict[str, Any]) -> None:
+        if not values:
+            return
+        keys = KEYS[table]
+        sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(values, len(keys) + 1))
+        where = " AND ".join(f"{name} = ${n}" for n, name in enumerate(keys, 1))
+        done = await self.connection.execute(
+            f"UPDATE ledger.{table} SET {sets} WHERE {where}",
+            *(row[name] for name in keys),
+            *values.values(),
+        )
+        assert done == "UPDATE 1", done
+
+    async def _delete(self, table: str, row: dict[str, Any]) -> None:
+        keys = KEYS[table]
+        where = " AND ".join(f"{name} = ${n}" for n, name in enumerate(keys, 1))
+        done = await self.connection.execute(
+            f"DELETE FROM ledger.{table} WHERE {where}", *(row[name] for name in keys)
+        )
+        assert done == "DELETE 1", done
+
+
+REWOUND: Final = {
+    "events": "position",
+    "decisions": "number",
+    "decided": "through",
+    "heads": "size",
+    "checkpoints": "size",
+    "tile_hashes": "number",
+    "event_effects": "position",
+    "divisions": "number",
+    "task_moves": "number",
+    "receipts": "number",
+    "quarantine": "position",
+    "ended_refusals": "number",
+}
+"""Tables that grow at one end."""
+
+
+def mutated(luck: Random, value: Any, type_: str, *, nullable: bool) -> Any:
+    """Another value of the same type."""
+    if nullable and (value is None) == (luck.random() < 0.1) and value is not None:
+        return None
+    match type_:
+        case "bytea":
+            if not value:
+                return bytes([luck.randrange(256)])
+            at = luck.randrange(len(value))
+            return value[:at] + bytes([value[at] ^ 1 << luck.randrange(8)]) + value[at + 1 :]
+        case "text":
+            letters = list(value or "")
+            at = luck.randrange(len(letters) + 1)
+            letters[at : at + luck.randrange(2)] = [luck.choice("abcxyz019/-")]
+            return "".join(letters)
+        case "boolean":
+            return not value
+        case "numeric":
+            return luck.choice((value + 1, value - 1, value * 1 + type(value)("0.0")))
+        case "jsonb":
+            return json.dumps(_twisted(luck, json.loads(value or "{}")))
+        case "timestamp with time zone":
+            return value + luck.choice((1, -1)) * RESOLUTION
+        case "bigint" | "integer" | "smallint":
+            return (value or 0) + luck.choice((1, -1, 7, -13, 100))
+        case other:
+            raise AssertionError(f"{other} is not known here")
+
+
+def _twisted(luck: Random, plain: Any) -> Any:
+    """JSON with one thing in it that is another."""
+    if isinstance(plain, dict) and plain and luck.random() < 0.9:
+        key = luck.choice(sorted(plain))
+        return plain | {key: _twisted(luck, plain[key])}
+    if isinstance(plain, list) and plain and luck.random() < 0.9:
+        at = luck.randrange(len(plain))
+        return [*plain[:at], _twisted(luck, plain[at]), *plain[at + 1 :]]
+    match plain:
+        case dict():
+            return plain | {"new": 1}
+        case list():
+            return [*plain, 0]
+        case bool() | None:
+            return "x"
+        case int():
+            return plain + luck.choice((1, -1)) if luck.random() < 0.7 else float(plain)
+        case _:
+            return f"{plain}x"
+
+
+def located(change: Change, trouble: Divergence) -> bool:
+    """Whether what was found is what was changed: the table, and one of its rows."""
+    allowed = TROUBLES.get(change.table)
+    named = (trouble.path or "").partition(".")[0]
+    of_table = named == change.table or (named, change.table) == ("snapshot_parts", "snapshots")
+    if not of_table and (allowed is None or trouble.trouble not in allowed):
+        return False
+    if change.table in {"geneses", "incarnations", "snapshot_parts"}:
+        return True
+    words = f"{trouble.subject} {trouble.recorded} {trouble.recomputed}".replace(":", " ").split()
+    told = {trouble.position, trouble.decision, *words}
+    for row in change.rows:
+        if row.get("tree") == "both":
+            return True
+        numbers = {
+            row[name]
+            for name in (
+                "position",
+                "number",
+                "size",
+                "through",
+                "quarantined",
+                "released_position",
+                "decisions",
+            )
+            if isinstance(row.get(name), int)
+        }
+        if "level" in row:
+            numbers.add(row["number"] << 8 * (row["level"] % 8))
+        offset = (trouble.subject or "").rpartition("@")[2]
+        if change.table == "receipts" and offset.isdecimal():
+            return any(row["first"] <= int(offset) < row["next"] for row in change.rows)
+        key = " ".join(str(row[name]) for name in KEYS[change.table][1:])
+        if (trouble.recorded or "").startswith("of a fleet") and str(
+            row["fleet"]
+        ) == trouble.subject:
+            return True
+        if told & (numbers | set(map(str, numbers))) or (key and key in (trouble.subject or "")):
+            return True
+    return False
+
+
+_TREES: Final = {"event_root_mismatch", "decision_root_mismatch", "clock_mismatch"}
+
+TROUBLES: Final[dict[str, set[str]]] = {
+    "events": {"leaf_mismatch", "position_missing", "receipt_mismatch", *_TREES},
+    "decisions": {"decision_leaf_mismatch", "cursor_mismatch", *_TREES},
+    "decided": {"cursor_mismatch", "decision_root_mismatch", "snapshot_mismatch"},
+    "heads": _TREES,
+    "tile_hashes": {"tile_mismatch"},
+    "checkpoints": {"checkpoint_mismatch"},
+    "geneses": {"genesis_mismatch"},
+    "incarnations": {"incarnation_mismatch"},
+    "receipts": {"receipt_mismatch"},
+    "quarantine": {"receipt_mismatch"},
+    "snapshots": {"snapshot_mismatch"},
+    "snapshot_parts": {"snapshot_mismatch"},
+}
+"""What a change of a table shows as, beside rows that are named as its own."""
+
+
+@asynccontextmanager
+async def arena(postgres: Postgres, folder: Path) -> AsyncIterator[Arena]:
+    """A ledger with something in every table."""
+    async with postgres.database() as url:
+        connection = await connect(url, None)
+        try:
+            await _told(connection, url, folder)
+            made = Arena(connection, url)
+            await made.open()
+            yield made
+        finally:
+            await connection.close()
+
+
+async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
+    """By file and by offsets, in portions, each decided and sealed."""
+    drawn = history()
+    with memory(folder / "signed.json") as remembered:
+        sealer = Sealer(Site(SITE, (SECRET,)), remembered)
+        third = len(drawn) // 3
+        await lines.ingest(connection, drawn[:third], clock="event")
+        await _decided(url)
+        await sealer.round(connection)
+        await _by_offsets(connection, drawn[third : 2 * third])
+        await _decided(url)
+        await sealer.round(connection)
+        await lines.ingest(connection, drawn[2 * third :], clock="event")
+        await _aside(connection)
+        await _decided(url)
+        await sealer.round(connection)
+
+
+async def _decided(url: str) -> None:
+    await decider.decide(
+        url,
+        holder="tests",
+        until_idle=True,
+        stop=asyncio.Event(),
+        pace=UNHURRIED,
+        snapshots=Interval(events=100, seconds=0.0),
+    )
+
+
+async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) -> None:
+    """As a consumer takes them, with some that nobody can read and one that contradicts."""
+    topic, offset = "ledger.everything", 5
+    epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+    intake = Intake(connection, create_fleets=True, clock="event")
+    cluster = next(e for e in map(orjson.loads, drawn) if e["type"].endswith("node.upserted.v1"))
+    cluster["data"]["memory"] = 1
+    conflicting = orjson.dumps(cluster)
+    portions = [drawn[place : place + 40] for place in range(0, len(drawn), 40)]
+    for portion in portions:
+        values = [*portion, conflicting, b"{}", b'{"specversion": "1.0"']
+        batch = [
+            Message(
+                Coordinates("kafka", topic, 0, offset + place),
+                accept(value, headers=HEADERS, families=lines.FAMILIES, fleet=FLEET),
+                FLEET.encode(),
+                value,
+                HEADERS,
+            )
+            for place, value in enumerate(values)
+        ]
+        await intake.take(batch, Claim(topic, 0, epoch), timestamp=offset)
+        offset += len(values) + 3
+        epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+    async with connection.transaction():
+        await receipts.halt(
+            connection, topic, 0, reason="retention_overrun", detail="tests", by="tests"
+        )
+    await receipts.resume(connection, topic, 0, at=Offset(offset + 50), why="tests", by="tests")
+    async with connection.transaction():
+        await receipts.adopt(connection, topic, 0, owner="tests")
+
+
+async def _aside(connection: asyncpg.Connection) -> None:
+    """Messages that are set aside, let in, discarded; and a fleet on the clock of the wall."""
+    await lines.ingest(
+        connection,
+        [cluster_line(number, fleet=OTHER) for number in (1, 2, 3)]
+        + [workload_line(number, replicas=number, fleet=OTHER) for number in range(4, 40)],
+        clock="wall",
+    )
+    late = [cluster_line(number, fleet=OTHER, subject=f"no{number}") for number in range(50, 54)]
+    await lines.ingest(connection, late, clock="wall")
+    rows = await connection.fetch("SELECT position FROM ledger.quarantine ORDER BY position")
+    for place, row in enumerate(rows[-4:]):
+        position = Position(row["position"])
+        if place < 2:
+            await quarantine.release(
+                connection,
+                position,
+                families=lines.FAMILIES,
+                by="tests",
+                why="tests",
+                corrected=cluster_line(60 + place, fleet=OTHER),
+            )
+        elif place == 2:
+            await quarantine.discard(connection, position, by="tests", why="tests")
+
+
+async def main(runs: int, seed: int, every: int, jobs: int) -> int:
+    """Many runs; 1 where something goes unnoticed that may not."""
+    counted: Counter[str] = Counter()
+    seeds = iter(range(seed, seed + runs))
+
+    async def some(url: str) -> None:
+        connection = await connect(url, None)
+        mine = Arena(connection, url)
+        await mine.open()
+        for each in seeds:
+            found = await mine.run(each)
+            kind = "found" if found.located else "could not be"
+            if not found.good:
+                kind = "BAD"
+                print(found.line(), flush=True)  # noqa: T201 - this is a command
+            counted[kind] += 1
+            if counted.total() % every == 0:
+                told = f"{counted.total()} runs: {dict(counted)}"
+                print(told, flush=True)  # noqa: T201 - this is a command
+        await connection.close()
+
+    async with session_postgres() as postgres:
+        with tempfile.TemporaryDirectory() as folder:
+            async with arena(postgres, Path(folder)) as made:
+                assert await made.verified() is None
+                await asyncio.gather(*(some(made.url) for _ in range(jobs)))
+    told = f"{runs} runs from seed {seed}: {dict(sorted(counted.items()))}"
+    print(told)  # noqa: T201 - this is a command
+    return 1 if counted["BAD"] else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=int, default=250, help="how often to say how far it is")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    asked = parser.parse_args()
+    sys.exit(asyncio.run(main(asked.runs, asked.seed, asked.every, asked.jobs)))
