@@ -469,6 +469,10 @@ def located(change: Change, trouble: Divergence) -> bool:
         return False
     if change.table in {"geneses", "incarnations", "snapshot_parts"}:
         return True
+    if change.what in {"events swapped", "decisions swapped"} and trouble.trouble in _TREES:
+        # A row that is whole by itself is known to be elsewhere by the first head behind it.
+        first = min(row.get("number", row["position"]) for row in change.rows)
+        return any(at is not None and at > first for at in (trouble.position, trouble.decision))
     words = f"{trouble.subject} {trouble.recorded} {trouble.recomputed}".replace(":", " ").split()
     told = {trouble.position, trouble.decision, *words}
     for row in change.rows:
