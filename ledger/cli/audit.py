@@ -1,9 +1,8 @@
 """``ledger verify``: show that nothing was touched."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,17 +12,13 @@ from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log import fleets
-from ledger.log.database import Connection, connect, connected
+from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
 from ledger.log.notes import parse_key
 from ledger.replay import audit as verification
 from ledger.replay.report import Report
 from ledger.replay.verify import OnProgress
 from ledger.units import FleetName
-
-FleetOption = Annotated[str, typer.Option("--fleet", help="The fleet to audit.")]
-
-Audit = Callable[[Connection, Fleet, OnProgress], Awaitable[Report]]
 
 
 def verify(
@@ -73,7 +68,7 @@ def verify(
         if as_json:
             typer.echo(json.dumps(report.as_plain()))
         else:
-            _print(report, "is whole")
+            _print(report)
     raise typer.Exit(next((one.exit_code for one in reports if one.exit_code), 0))
 
 
@@ -100,34 +95,12 @@ def _progress(*, hidden: bool) -> Iterator[OnProgress]:
         yield lambda count: shown.update(task, description=f"{count:,} rows")
 
 
-def _audit(
-    name: str, url: str | None, data: Path | None, audit: Audit, *, as_json: bool, done: str
-) -> None:
-    async def main() -> Report:
-        connection = await connect(await locate(url, data), "ledger_signer")
-        try:
-            fleet = await fleets.find(connection, FleetName(name))
-            if fleet is None:
-                raise SetupProblem(f"fleet {name}: there is none of this name; see `ledger status`")
-            with _progress(hidden=as_json) as told:
-                return await audit(connection, fleet, told)
-        finally:
-            await connection.close()
-
-    report = run(main)
-    if as_json:
-        typer.echo(json.dumps(report.as_plain()))
-    else:
-        _print(report, done)
-    raise typer.Exit(report.exit_code)
-
-
-def _print(report: Report, done: str) -> None:
+def _print(report: Report) -> None:
     typer.echo(f"{report.events:>12,} events       root {report.event_root}")
     typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
     trouble = report.diverged
     if trouble is None:
-        typer.echo(f"fleet {report.fleet} {done}")
+        typer.echo(f"fleet {report.fleet} is whole")
         return
     typer.echo(f"{trouble.trouble} at position {trouble.position}, decision {trouble.decision}")
     for name in ("subject", "path", "recorded", "recomputed"):

@@ -26,6 +26,18 @@ def test_a_history_is_decided_and_replayed() -> None:
     }
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize("part", ["verify", "deep"])
+def test_a_history_is_verified(part: str) -> None:
+    answer = CliRunner().invoke(app, ["audit", "--part", part, "--quick", "--json"])
+
+    assert answer.exit_code == 0, answer.output
+    (line,) = answer.stdout.splitlines()
+    said = json.loads(line)
+    assert (said["bench"], said["part"]) == ("audit", part)
+    assert said["events"] >= 3_000, "ticks come on top"
+
+
 def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
     answer = CliRunner().invoke(app, ["audit", "--part", "nothing"])
 

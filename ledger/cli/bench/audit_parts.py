@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from ledger.cli.bench.audit_replay import replayed
 from ledger.cli.bench.audit_sql import answers
+from ledger.cli.bench.audit_verify import deep, verified
 from ledger.cli.bench.engine_finding import Finding
 from ledger.cli.bench.servers import Postgres
 from ledger.cli.simulator.sizes import Sizes
@@ -19,4 +20,9 @@ class Measure(Protocol):
         """Measure so many times; what is reported is the median."""
 
 
-PARTS: Final[Mapping[str, Measure]] = {"replay": replayed, "sql": answers}
+PARTS: Final[Mapping[str, Measure]] = {
+    "verify": verified,
+    "deep": deep,
+    "replay": replayed,
+    "sql": answers,
+}

@@ -9,35 +9,21 @@ since how many decisions there are to an event is the history's and not the prog
 from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter, process_time
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
+from ledger.cli.bench.audit_history import Ground, decided
 from ledger.cli.bench.engine_finding import Bar, Finding, digits
+from ledger.cli.bench.servers import Postgres
+from ledger.cli.simulator.sizes import Sizes
 from ledger.log import fleets
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
 from ledger.replay import audit
 from ledger.replay.report import Report
 from ledger.replay.verify import events_verified
-from ledger.units import FleetName
 
 VERIFIED_PER_SECOND: Final = 150_000
 DEEP_PER_SECOND: Final = 30_000
-
-
-class Ground(Protocol):
-    """The decided log that is measured on."""
-
-    @property
-    def url(self) -> str:
-        """Its database."""
-
-    @property
-    def fleet(self) -> FleetName:
-        """Whose log it is."""
-
-    @property
-    def postgres(self) -> str:
-        """The version of its server."""
 
 
 class _Taken(NamedTuple):
@@ -47,12 +33,13 @@ class _Taken(NamedTuple):
     cpu_seconds: float
 
 
-async def verified(ground: Ground, *, rounds: int) -> Finding:
+async def verified(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
     """A whole log verified, and its events alone."""
-    whole = [await _measured(ground, _verify) for _ in range(rounds)]
-    events = [await _measured(ground, _events) for _ in range(rounds)]
+    async with decided(postgres, sizes, events=events) as ground:
+        whole = [await _measured(ground, _verify) for _ in range(rounds)]
+        alone = [await _measured(ground, _events) for _ in range(rounds)]
     figures = _figures(whole) | {
-        "per_second_of_a_core_events_alone": _rate(events),
+        "per_second_of_a_core_events_alone": _rate(alone),
         "rounds": rounds,
     }
     return Finding(
@@ -62,23 +49,24 @@ async def verified(ground: Ground, *, rounds: int) -> Finding:
         bars=[
             Bar(
                 "events a second of a core, without their decisions",
-                _rate(events),
+                _rate(alone),
                 at_least=VERIFIED_PER_SECOND,
             )
         ],
-        postgres=ground.postgres,
+        postgres=postgres.version,
     )
 
 
-async def deep(ground: Ground, *, rounds: int) -> Finding:
+async def deep(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
     """Everything made again that people read."""
-    taken = [await _measured(ground, _deep) for _ in range(rounds)]
+    async with decided(postgres, sizes, events=events) as ground:
+        taken = [await _measured(ground, _deep) for _ in range(rounds)]
     return Finding(
         part="deep",
         about="every column, row and projection of a log made again and compared",
         figures=_figures(taken) | {"rounds": rounds},
         bars=[Bar("events a second of a core", _rate(taken), at_least=DEEP_PER_SECOND)],
-        postgres=ground.postgres,
+        postgres=postgres.version,
     )
 
 
