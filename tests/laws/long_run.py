@@ -8,7 +8,7 @@ took, and is not run again with the same RECORD; whoever changes what it judges 
 so that a sitting that is cut short has seen as many as it could.
 
 A law is first asked as in every other run, and then with a hundred thousand examples from
-``quick_draws``, which takes a fifth of Hypothesis' time. An example that the law did not want (``assume``)
+``quick_draws``, which takes a quarter of Hypothesis' time. An example that the law did not want (``assume``)
 is not one of them. What fails is told with the seed and the number of its example, its values, and what
 Hypothesis makes of the law when it looks for something smaller; it is recorded nowhere. What draws nothing
 (chances with fixed salts, published values) is run once, and the record says one example. A law that

@@ -92,7 +92,7 @@ class QuickDraws:
 
     def __init__(self) -> None:
         self.random = Random(0)
-        self.data = QuickData(self.draw)
+        self.data = QuickData(self.draw, self.random)
         # Bounds come again and again; what they allow is looked up once.
         self._integers: dict[tuple[int | None, int | None], Draw] = {}
 
@@ -161,7 +161,6 @@ class QuickDraws:
             if first < end
         ]
         spread = providers.HypothesisProvider(self.data.conjecture)
-        spread._random = self.random
         ends = (
             [] if least is None or most is None else [least, least, least + 1, most - 1, most, most]
         )
@@ -465,11 +464,11 @@ class QuickDraws:
 class QuickData:
     """What a law that asks for ``st.data()`` is given."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, random: Random) -> None:
         self._draw = draw
         self.heard: list[Any] | None = None
         """What was drawn while the law ran, where somebody asks for it."""
-        self.conjecture = ConjectureData(random=Random(0))
+        self.conjecture = ConjectureData(random=random)
 
     def draw(self, strategy: Strategy, label: object = None) -> Any:
         value = self._draw(strategy)
