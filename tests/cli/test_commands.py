@@ -132,7 +132,9 @@ def test_replay_and_verify_say_roots_and_counts(ledger: Command, file: Path) -> 
     verified = ledger.json("verify", "--fleet", "test")
     replayed = ledger.json("replay", "--fleet", "test")
 
-    assert replayed.pop("shown")["proves"]
+    shown = replayed.pop("shown")
+    assert isinstance(shown, dict)
+    assert shown["proves"]
     assert replayed == verified
     assert (replayed["events"], replayed["decisions"], replayed["diverged"]) == (3, 1, None)
     assert {"event_root", "decision_root"} <= replayed.keys()
