@@ -200,12 +200,13 @@ def what_if(
     if not isinstance(answer, Answer):
         aside.print(f"[bold]ledger:[/bold] {escape(str(answer))}", soft_wrap=True)
         raise typer.Exit(VERSION_MISSING if isinstance(answer, AlgorithmMissing) else INVALID)
+    # Files first: whoever reads what is printed may have enough after a line.
+    for path in drawn:
+        pictures.draw(answer, path)
     if as_json:
         typer.echo(json.dumps(telling.plain(answer)))
     else:
         telling.show(answer)
-    for path in drawn:
-        pictures.draw(answer, path)
     raise typer.Exit(SAME if answer.comparison.same else DIVERGED)
 
 
