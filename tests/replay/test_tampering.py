@@ -9,7 +9,7 @@ import pytest_asyncio
 from tests.postgres import Postgres
 from tests.replay.tampering import KEYS, UNSEEN, Arena, arena
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.long]
 
 SEEDS = range(1, 25)
 
