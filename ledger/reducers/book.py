@@ -100,6 +100,15 @@ class Shared(NamedTuple):
     pods: int | None
 
 
+class Loose(NamedTuple):
+    """What a node has free for tasks: no core, group or device of it is told. Signed."""
+
+    cpu: CpuMilli
+    memory: Bytes
+    storage: Bytes
+    pods: int | None
+
+
 class Change(NamedTuple):
     """One holding that comes to a node or leaves it."""
 
@@ -143,6 +152,16 @@ def shared(node: NodeUpserted, held: Held) -> Shared:
     """What a node has left for those who are bound to nothing: the same as ``free`` says."""
     return Shared(
         cores=len(node.cores) if node.cpu is None else node.cpu // MILLI,
+        memory=Bytes(node.memory - held.memory),
+        storage=Bytes(node.storage - held.storage),
+        pods=None if node.pods is None else node.pods - held.pods,
+    )
+
+
+def loose(node: NodeUpserted, held: Held) -> Loose:
+    """What a node has left for tasks: the same as ``free`` says."""
+    return Loose(
+        cpu=CpuMilli(cpu_milli(node) - held.cpu),
         memory=Bytes(node.memory - held.memory),
         storage=Bytes(node.storage - held.storage),
         pods=None if node.pods is None else node.pods - held.pods,

@@ -13,7 +13,7 @@ and takes in one event does both in the same pieces.
 Both are kept up by what changes them. What follows from them, and how large a volume is that is
 only known by its text, is worked out by ``ledger.decisions.room``. A cluster with more room than
 before may serve somebody who was refused: ``ledger.reducers.retries`` is told. Rounds of jobs read
-what each node has free: ``ledger.reducers.rounds`` is told of every change.
+what each node has free for tasks: ``ledger.reducers.rounds`` is told of every change of that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -221,7 +221,7 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
         elif not _is_read(after):
             # That rounds are to look again is known already.
             pass
-        elif there.offers[0] != there.offers[1]:
+        elif book.loose(was, there.held[0]) != book.loose(is_, there.held[1]):
             moved.append(cluster)
         elif takes_work(after, cluster):
             after = rounds.relabelled_node(after, cluster, was.labels, is_.labels)
