@@ -22,6 +22,9 @@ ATTEMPTS: Final = 6
 LONGEST_PAUSE: Final = 30.0
 TIMEOUT_SECONDS: Final = 60.0
 
+JOB_PAUSE: Final = 0.5
+"""Between two looks at a job."""
+
 BATCH: Final = "application/cloudevents-batch+json"
 
 _AGAIN: Final = frozenset({429, 503})
@@ -102,10 +105,16 @@ class Client:
         return found
 
     def placements(
-        self, fleet: str, *, kind: str | None = None, subject: str | None = None
+        self,
+        fleet: str,
+        *,
+        kind: str | None = None,
+        subject: str | None = None,
+        as_of: int | str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """What is in force now, page by page."""
-        return self._pages(_of(fleet, "placements"), kind=kind, subject=subject)
+        """What is in force now, or was at a position or a time, page by page."""
+        then = None if as_of is None else str(as_of)
+        return self._pages(_of(fleet, "placements"), kind=kind, subject=subject, as_of=then)
 
     def decisions(
         self, fleet: str, *, kind: str | None = None, subject: str | None = None
@@ -117,6 +126,55 @@ class Client:
         """One decision with its reasons, and who was weighed for it."""
         found: dict[str, Any] = self._ask("GET", _of(fleet, f"decisions/{number}"))
         return found
+
+    def explain(
+        self,
+        fleet: str,
+        what: str,
+        *,
+        kind: str | None = None,
+        at: int | str | None = None,
+        why_not: str | None = None,
+        check: bool = False,
+    ) -> dict[str, Any]:
+        """How a decision came about; what `ledger explain --json` prints."""
+        asked = {"what": what, "kind": kind, "at": at, "why_not": why_not}
+        told = {name: str(value) for name, value in asked.items() if value is not None}
+        if check:
+            told["check"] = "true"
+        found: dict[str, Any] = self._ask("GET", f"{_of(fleet, 'explain')}?{urlencode(told)}")
+        return found
+
+    def diff(self, fleet: str, first: int | str, last: int | str) -> dict[str, Any]:
+        """What is placed differently at one position or time than at another."""
+        asked = urlencode({"from": first, "to": last})
+        found: dict[str, Any] = self._ask("GET", f"{_of(fleet, 'diff')}?{asked}")
+        return found
+
+    def replay(self, fleet: str, **asked: Any) -> dict[str, Any]:
+        """Have decisions recomputed, as a job; ``asked`` is what docs/http.md says of it."""
+        return self._start(fleet, {"kind": "replay", **asked})
+
+    def what_if(self, fleet: str, **asked: Any) -> dict[str, Any]:
+        """Have the log folded with something otherwise, as a job."""
+        return self._start(fleet, {"kind": "what-if", **asked})
+
+    def job(self, named: str) -> dict[str, Any]:
+        """How far a job is, and what came out of it."""
+        found: dict[str, Any] = self._ask("GET", f"/v1/jobs/{quote(named, safe='')}")
+        return found
+
+    def answered(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """A job once it has ended, however."""
+        told = dict(job)
+        while told["ended_at"] is None:
+            self._pause(JOB_PAUSE)
+            told = self.job(told["id"])
+        return told
+
+    def cancel(self, named: str) -> None:
+        """End a job."""
+        self._ask("DELETE", f"/v1/jobs/{quote(named, safe='')}")
 
     def fair_shares(self, fleet: str) -> Iterator[dict[str, Any]]:
         """Who has what of each queue."""
@@ -141,6 +199,11 @@ class Client:
     def discard(self, position: int, *, why: str) -> None:
         """Close a message without letting it in."""
         self._ask("POST", f"/v1/quarantine/{position}/discard", json.dumps({"why": why}).encode())
+
+    def _start(self, fleet: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        body = json.dumps(asked).encode()
+        found: dict[str, Any] = self._ask("POST", _of(fleet, "jobs"), body)
+        return found
 
     def _pages(self, path: str, **wanted: str | None) -> Iterator[dict[str, Any]]:
         cursor: str | None = None

@@ -1,7 +1,9 @@
 """What routes have in common: who asks, for which fleet, for which page, and who may."""
 
 import base64
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final, TypeVar
 
@@ -10,14 +12,13 @@ from fastapi import Path, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
 from ledger.api.access import Caller, Role
-from ledger.api.documents import ProblemDocument
+from ledger.api.documents import LARGEST_POSITION, ProblemDocument
 from ledger.api.guard import CALLER
 from ledger.api.problems import MEDIA_TYPE, Problem
+from ledger.units import Position
 from ledger.views.pages import Mark
 
 FLEET_PATTERN: Final = "^(_ledger|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$"
-LARGEST_POSITION: Final = 2**63 - 2
-
 FleetPath = Annotated[str, Path(pattern=FLEET_PATTERN, description="Name of the fleet.")]
 Number = Annotated[int, Path(ge=0, le=LARGEST_POSITION)]
 Limit = Annotated[int, Query(ge=1, le=500, description="The most rows of a page.")]
@@ -27,6 +28,16 @@ Cursor = Annotated[
     Query(max_length=4096, description="`next` of the page before."),
 ]
 Words = Annotated[str | None, Query(max_length=1024, pattern=r"^[^\x00]*$")]
+
+Moment = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[^\x00]*$",
+        description="A position of the log, or a time (RFC 3339).",
+    ),
+]
 
 PAGE: Final = 100
 
@@ -143,9 +154,23 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """How a request body is told of in the OpenAPI document; it is read by ``body_as``."""
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": model.model_json_schema()}},
-        }
-    }
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+    # A reference is one into the whole document there, where the parts of this one do not stand.
+    schema.pop("discriminator", None)
+    if "oneOf" in schema:
+        schema["oneOf"] = [parts[one["$ref"].rpartition("/")[2]] for one in schema["oneOf"]]
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def moment(text: str) -> Position | datetime:
+    """What is meant by a position or a time; a problem where it is neither."""
+    if re.fullmatch("[0-9]{1,18}", text):
+        return Position(int(text))
+    try:
+        told = datetime.fromisoformat(text)
+    except ValueError:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_parameter", f"{text}: no position and no time"
+        ) from None
+    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)

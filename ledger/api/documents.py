@@ -1,9 +1,16 @@
 """What answers look like: the models the OpenAPI document is made from, and requests are held to."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
+
+LARGEST_POSITION: Final = 2**63 - 2
+
+Position = Annotated[int, Field(ge=0, le=LARGEST_POSITION)]
+Word = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00]*$")]
 
 
 class Document(BaseModel):
@@ -215,3 +222,73 @@ class DiscardRequest(Document):
     """Close a message without letting it in."""
 
     why: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")
+
+
+class ReplayRequest(Document):
+    """Recompute every decision of a range, or those about one subject, and compare."""
+
+    kind: Literal["replay"]
+    first: Position | None = Field(None, alias="from", description="Compare from this event on.")
+    last: Position | None = Field(None, alias="to", description="Compare up to this event.")
+    subject: Word | None = None
+
+
+class WhatIfRequest(Document):
+    """Fold the log again with something otherwise; nothing is written to it."""
+
+    kind: Literal["what-if"]
+    settings: dict[str, Any] | None = Field(
+        None, description="Other settings, as a policy event has them (docs/events.md)."
+    )
+    weights: list[Word] = Field(
+        default_factory=list, max_length=100, description="Such as shop/cart:eu=3,us=1."
+    )
+    without: list[Word] = Field(
+        default_factory=list, max_length=1000, description="Events that never happen."
+    )
+    first: Word = Field(
+        "0", alias="from", description="The first event that finds it otherwise, or `now`."
+    )
+    last: Position | None = Field(None, alias="to")
+    ask_again: bool = False
+
+
+class JobRequest(RootModel[Annotated[ReplayRequest | WhatIfRequest, Field(discriminator="kind")]]):
+    """What is to be worked out."""
+
+
+class Progress(Document):
+    """How far a part of a job is."""
+
+    phase: str
+    done: int
+    of: int | None
+
+
+class JobInList(Document):
+    """A job, without its result."""
+
+    id: str
+    kind: Literal["replay", "what-if"]
+    fleet: str
+    by: str
+    asked: dict[str, Any]
+    state: JobState
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    progress: list[Progress]
+    exit_code: int | None = Field(description="That of the command; 0 is: the same.")
+    problem: str | None = Field(description="Why there is no result.")
+
+
+class JobsDocument(Document):
+    """The jobs of the fleets that the caller may see."""
+
+    jobs: list[JobInList]
+
+
+class JobDocument(JobInList):
+    """A job. Its result is what the command prints with --json (docs/replay.md, docs/what-if.md)."""
+
+    result: dict[str, Any] | None

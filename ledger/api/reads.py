@@ -6,6 +6,7 @@ an ETag that changes when the fleet was decided further, so that whoever looks e
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -17,6 +18,7 @@ from ledger.api.asked import (
     Cursor,
     FleetPath,
     Limit,
+    Moment,
     Number,
     Words,
     body_as,
@@ -25,6 +27,7 @@ from ledger.api.asked import (
     cursor,
     etag,
     json,
+    moment,
     problems,
     read_cursor,
     reader_of,
@@ -95,15 +98,28 @@ def routes(readers: Connections[Reader], desks: Connections[Desk]) -> APIRouter:
         fleet: FleetPath,
         kind: Words = None,
         subject: Words = None,
+        as_of: Annotated[Moment | None, Query()] = None,
         limit: Limit = PAGE,
         after: Annotated[Cursor, Query(alias="cursor")] = None,
     ) -> Response:
-        """What is in force now."""
+        """What is in force now, or was at a position or a time."""
         key = read_cursor(after, str, str, str, str, str)
+        wanted = None if as_of is None else moment(as_of)
 
-        def ask(reader: Reader) -> Awaitable[Page]:
-            return pages.placements(
-                reader.connection, fleet, kind=kind, subject=subject, after=key, limit=limit
+        async def ask(reader: Reader) -> Page:
+            then = wanted
+            if isinstance(then, datetime):
+                then = await pages.position_at(reader.connection, fleet, then)
+                if then is None:
+                    return Page([], more=False)
+            return await pages.placements(
+                reader.connection,
+                fleet,
+                as_of=then,
+                kind=kind,
+                subject=subject,
+                after=key,
+                limit=limit,
             )
 
         return await page_of(

@@ -11,11 +11,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ledger import __version__
-from ledger.api import documents, reads, stream
+from ledger.api import accounts, documents, jobs, reads, stream
+from ledger.api.accounts import Accounts
 from ledger.api.asked import caller_of, json, problems
 from ledger.api.connections import Connections
 from ledger.api.guard import UNFORESEEN, Gate, Guard, named
 from ledger.api.intake import Events
+from ledger.api.jobs import Jobs
 from ledger.api.problems import MEDIA_TYPE, Code, Problem
 from ledger.api.readers import Reader
 from ledger.errors import LedgerError, LogUnavailable, SetupProblem
@@ -41,6 +43,8 @@ class Behind:
     desks: Connections[Desk]
     readers: Connections[Reader]
     events: Events
+    accounts: Accounts
+    jobs: Jobs
 
 
 def application(behind: Behind) -> Guard:
@@ -66,6 +70,8 @@ def _app(behind: Behind) -> FastAPI:
     _health(app, behind)
     _intake(app, behind)
     app.include_router(reads.routes(behind.readers, behind.desks))
+    app.include_router(accounts.routes(behind.readers, behind.accounts))
+    app.include_router(jobs.routes(behind.readers, behind.jobs))
     app.include_router(stream.routes(behind.readers, behind.gate))
     made = app.openapi
 

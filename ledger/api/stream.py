@@ -13,8 +13,9 @@ import orjson
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
-from ledger.api.asked import LARGEST_POSITION, FleetPath, problems, reader_of, unknown_fleet
+from ledger.api.asked import FleetPath, problems, reader_of, unknown_fleet
 from ledger.api.connections import Connections
+from ledger.api.documents import LARGEST_POSITION
 from ledger.api.guard import Gate
 from ledger.api.readers import Reader
 from ledger.errors import LogUnavailable

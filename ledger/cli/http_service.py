@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,16 +16,21 @@ import typer
 from ledger.api import access as known
 from ledger.api import server
 from ledger.api.access import Access
+from ledger.api.accounts import Account, Accounts, Asked
 from ledger.api.connections import Connections
 from ledger.api.guard import Gate
 from ledger.api.intake import Events
+from ledger.api.jobs import Command, Jobs
 from ledger.api.readers import Reader
 from ledger.api.server import Listening
 from ledger.api.service import Behind, application, openapi
 from ledger.cli.database import aside
+from ledger.cli.explain import diff
+from ledger.cli.explain import main as explain
 from ledger.cli.metrics import collecting
 from ledger.cli.metrics.serving import serving
 from ledger.errors import SetupProblem
+from ledger.log.database import Connection
 from ledger.log.desk import Desk
 
 DESKS: Final = 4
@@ -45,7 +51,23 @@ def behind(url: str, gate: Gate, *, create_fleets: bool, most_undecided: int) ->
     """What the application stands on, with this database."""
     desks = Connections(lambda: Desk.open(url, create_fleets=create_fleets), DESKS)
     readers = Connections(lambda: Reader.open(url), READERS)
-    return Behind(gate, desks, readers, Events(desks, gate.served, most_undecided=most_undecided))
+    events = Events(desks, gate.served, most_undecided=most_undecided)
+    command = Command(
+        [sys.executable, "-m", "ledger.cli.main"], os.environ | {"LEDGER_DATABASE_URL": url}
+    )
+    return Behind(gate, desks, readers, events, Accounts(_explained, diff.account), Jobs(command))
+
+
+async def _explained(connection: Connection, fleet: str, asked: Asked) -> Account:
+    return await explain.account(
+        connection,
+        fleet,
+        asked.what,
+        kind=asked.kind,
+        at=asked.at,
+        place=asked.place,
+        checks=asked.checks,
+    )
 
 
 def certificate_of(
@@ -89,6 +111,7 @@ async def run(
         with _told(*metrics, gate), _renewed(access, gate):
             await server.serve(application(behind), gate, at, stop, listens=_say_where)
     finally:
+        await behind.jobs.close()
         await behind.desks.close()
         await behind.readers.close()
 

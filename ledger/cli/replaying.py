@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import REFUSED, run
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log import fleets
@@ -93,6 +94,7 @@ def replay(
     ] = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
+    progress: ProgressLines = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute the decisions of a fleet and compare them with what was recorded.
@@ -128,10 +130,14 @@ def replay(
                 raise SetupProblem(
                     f"fleet {fleet}: there is none of this name; see `ledger status`"
                 )
-            with _Shown(hidden=as_json or not aside.is_terminal) as shown:
-                return await recompute(
-                    connection, found, url=url, wanted=wanted, on_progress=shown.tell
-                )
+            lines = Lines(wanted=progress)
+            with _Shown(hidden=as_json or progress or not aside.is_terminal) as shown:
+
+                def tell(phase: Phase, count: int, total: int | None) -> None:
+                    shown.tell(phase, count, total)
+                    lines.tell(phase, count, total)
+
+                return await recompute(connection, found, url=url, wanted=wanted, on_progress=tell)
         finally:
             await connection.close()
 

@@ -7,10 +7,17 @@ snapshot, so that a mark that has not changed says that the pages have not eithe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import asyncpg
 import orjson
+
+from ledger.errors import InvalidRequest
+from ledger.units import Position
+
+NOT_KEPT: Final = "LG014"
+"""What was in force at a position that lies before the history that is kept."""
 
 STATEMENT_SECONDS: Final = 10
 """What one page may take."""
@@ -54,31 +61,52 @@ async def mark(connection: asyncpg.Connection, fleet: str) -> Mark | None:
     return None if row is None else Mark(*row)
 
 
+async def position_at(
+    connection: asyncpg.Connection, fleet: str, moment: datetime
+) -> Position | None:
+    """The position of the last event by a time; None before the first."""
+    found: int | None = await connection.fetchval(
+        "SELECT ledger_api.position_at($1, $2)", fleet, moment
+    )
+    return None if found is None else Position(found)
+
+
 async def placements(
     connection: asyncpg.Connection,
     fleet: str,
     *,
+    as_of: Position | None,
     kind: str | None,
     subject: str | None,
     after: Sequence[str] | None,
     limit: int,
 ) -> Page:
-    """What is in force now; ``after`` is kind, subject, cluster, node and disk of a row."""
-    rows = await connection.fetch(
-        "SELECT kind, subject, cluster, node, disk, count, number, since_position"
-        "  FROM ledger_api.placements"
-        " WHERE fleet = $1 AND ($2::text IS NULL OR kind = $2)"
-        "   AND ($3::text IS NULL OR subject = $3)"
-        "   AND ($4::text[] IS NULL"
-        "        OR (kind, subject, cluster, coalesce(node, ''), coalesce(disk, ''))"
-        "           > ($4[1], $4[2], $4[3], $4[4], $4[5]))"
-        " ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $5",
-        fleet,
-        kind,
-        subject,
-        after,
-        limit + 1,
-    )
+    """What is or was in force; ``after`` is kind, subject, cluster, node and disk of a row.
+
+    ``InvalidRequest`` where nobody kept what was in force so early.
+    """
+    there = "ledger_api.placements" if as_of is None else "ledger_api.placements_as_of($1, $6)"
+    try:
+        rows = await connection.fetch(
+            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of two
+            f"  FROM {there}"
+            " WHERE fleet = $1 AND ($2::text IS NULL OR kind = $2)"
+            "   AND ($3::text IS NULL OR subject = $3)"
+            "   AND ($4::text[] IS NULL"
+            "        OR (kind, subject, cluster, coalesce(node, ''), coalesce(disk, ''))"
+            "           > ($4[1], $4[2], $4[3], $4[4], $4[5]))"
+            " ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $5",
+            fleet,
+            kind,
+            subject,
+            after,
+            limit + 1,
+            *([] if as_of is None else [as_of]),
+        )
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == NOT_KEPT:
+            raise InvalidRequest("not_kept", str(error)) from None
+        raise
     return _page(rows, limit)
 
 

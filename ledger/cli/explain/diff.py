@@ -56,6 +56,11 @@ def diff(
         show(found)
 
 
+async def account(connection: Connection, fleet: str, a: str, b: str) -> dict[str, Any]:
+    """What is printed for machines; docs/explain.md tells the fields."""
+    return plain(await _difference(connection, fleet, a, b))
+
+
 async def _difference(connection: Connection, fleet: str | None, a: str, b: str) -> Difference:
     named = await finding.fleet_of(connection, fleet)
     first = await finding.position_at(connection, named, a)

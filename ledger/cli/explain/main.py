@@ -6,7 +6,7 @@ is found by an index; the history is not folded again.
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast, get_args
 
 import typer
 
@@ -21,6 +21,7 @@ from ledger.cli.explain.sections import Sections, fold, page
 from ledger.cli.explain.undecided import Undecided
 from ledger.cli.explain.why_not import WhyNot, why_not
 from ledger.cli.run import run
+from ledger.errors import InvalidRequest
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Place, Recorded
@@ -110,6 +111,26 @@ def explain(
                 typer.echo(line)
     if isinstance(explained, Explained) and explained.differs:
         raise typer.Exit(DIVERGED)
+
+
+async def account(
+    connection: Connection,
+    fleet: str,
+    what: str,
+    *,
+    kind: str | None,
+    at: str | None,
+    place: str | None,
+    checks: bool,
+) -> dict[str, Any]:
+    """What is printed for machines; docs/explain.md tells the fields."""
+    if kind is not None and kind not in get_args(Kind):
+        raise InvalidRequest("invalid_kind", f"{kind}: one of {', '.join(get_args(Kind))}")
+    wanted = cast("Kind | None", kind)
+    explained = await _explained(connection, what, wanted, at, place, fleet, checks=checks)
+    if isinstance(explained, Undecided):
+        return telling.undecided(explained)
+    return explained.plain()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import run
 from ledger.cli.what_if import pictures, telling
 from ledger.errors import AlgorithmMissing, InvalidRequest, SetupProblem
@@ -144,6 +145,7 @@ def what_if(
     ] = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
+    progress: ProgressLines = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the same log would have come to, had something been otherwise.
@@ -180,8 +182,14 @@ def what_if(
             )
             if ask_again and question.first == 0:
                 raise InvalidRequest("invalid_moment", "--ask-again: at --from 0 nobody is there")
-            with _progress(quiet=as_json) as shown:
+            lines = Lines(wanted=progress)
+            with _progress(quiet=as_json or progress) as shown:
                 task = shown.add_task("folding", total=None)
+
+                def tell(done: int, of: int) -> None:
+                    shown.update(task, completed=done, total=of)
+                    lines.tell("folding", done, of)
+
                 try:
                     return await ask(
                         connection,
@@ -191,7 +199,7 @@ def what_if(
                         through=None if last is None else Position(last),
                         keep=keep,
                         against=against,
-                        on_progress=lambda done, of: shown.update(task, completed=done, total=of),
+                        on_progress=tell,
                     )
                 except (AlgorithmMissing, PositionMissing) as missing:
                     return missing
