@@ -13,7 +13,8 @@ too. A turn has these parts, in this order:
 ``evicting``   those on disks that are to be emptied, failed or not, by number: the same
 
 Each replica is placed by one scheduling step of the core (``ledger.core.disk.scheduling``), under the
-lowest number that was never given; one that found no disk uses up none. A step that fails would
+lowest number that was never given; one that found no disk uses up none. Where the policy wants no
+``degraded_creation``, a volume that never had a replica gets all of them at once or none. A step that fails would
 fail again, since nothing is freed by it: the parts after it are refused with it. A replica that was
 waited for in vain does not keep others away. How far a volume's replicas are kept apart, and how it is
 balanced, it says itself; else the fleet's policy does.
@@ -196,6 +197,8 @@ class _Turn:
     rules: Rules
     version: int
     hosts: Hosts
+    whole: bool
+    """Whether the volume is to begin with all of its replicas or with none."""
     scheduled: dict[Address, int] = field(default_factory=dict)
     """What this turn took of disks and gave back."""
     steps: list[record.Step] = field(default_factory=list)
@@ -222,6 +225,7 @@ class _Turn:
             rules=rules_of(world.policy.disk, fact),
             version=world.policy.algorithms.disk,
             hosts=hosts_of(world),
+            whole=not (here.used or world.policy.disk.degraded_creation),
         )
 
     def take(self) -> None:
@@ -233,6 +237,8 @@ class _Turn:
             self._resize(fact.size)
         while len(self.replicas) < fact.replicas and self._placed("missing", None):
             pass
+        if self.whole and self.unplaced is not None:
+            self._take_none()
         for one in self._overdue():
             self._placed("waited", one)
         for one in self._leaving():
@@ -324,6 +330,9 @@ class _Turn:
         self.size = size
         for at in sorted(count):
             self._take(at, more * count[at])
+
+    def _take_none(self) -> None:
+        self.used, self.replicas, self.steps, self.scheduled = 0, [], [], {}
 
     def _placed(self, why: WhyPlaced, instead: Replica | None) -> bool:
         """Place one more replica; the one it replaces goes when it is there."""
@@ -556,6 +565,7 @@ class _Turn:
                     policy.allow_empty_disk_selector,
                 ],
             },
+            **({"whole": True} if self.whole else {}),
             "size": self.size if self.was is None else self.was.size,
             "replicas": [[one.number, *one.at, one.failed, one.overdue] for one in here],
         }

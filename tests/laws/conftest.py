@@ -1,8 +1,9 @@
 """How long the laws look for a counterexample.
 
 ``ledger`` is what every run uses: a hundred examples, the same ones each time, so that a change is
-judged by its own merits and not by the luck of the day. ``thorough`` is the same with a thousand,
-once in every check of everything. ``long`` looks at a hundred thousand new ones:
+judged by its own merits and not by the luck of the day. A check of everything asks a thousand of each,
+drawn by ``tests.laws.long_run`` where it can, and with the profile ``thorough`` where it cannot (state
+machines). ``long`` looks at a hundred thousand new ones:
 ``python -m pytest tests/laws --hypothesis-profile long --timeout 0``. What it finds becomes a
 vector.
 """

@@ -128,6 +128,7 @@ changes = st.fixed_dictionaries(
         "disk.alpha": st.sampled_from([Fraction(0), None]),
         "disk.node_soft": st.sampled_from([True, None]),
         "disk.zone_soft": st.sampled_from([False, None]),
+        "disk.degraded_creation": st.sampled_from([False, None]),
         "disk.auto_balance": st.sampled_from(["best-effort", None]),
         "disk.over_provisioning_pct": st.sampled_from([50, 200, None]),
         "disk.min_available_pct": st.sampled_from([0, 10, None]),

@@ -1,11 +1,14 @@
 """The laws at a hundred thousand new examples each, in as many sittings as it takes.
 
-    python -m tests.laws.long_run RECORD [--share 1/2] [FOLDER_OR_FILE ...]
+    python -m tests.laws.long_run [--share 1/2] RECORD [FOLDER_OR_FILE ...]
+    python -m tests.laws.long_run --examples 1000 --seed 1 - [FOLDER_OR_FILE ...]
 
 Each law that held is a line of RECORD, with how many examples and how many seconds of processor time it
 took, and is not run again with the same RECORD; whoever changes what it judges strikes its lines out.
 ``--share 1/2`` and ``--share 2/2`` divide the laws between two processes. The cheapest laws come first,
-so that a sitting that is cut short has seen as many as it could.
+so that a sitting that is cut short has seen as many as it could. The second form is that of every check of
+everything: fewer examples, the same ones each time, and nothing is recorded. What pytest understands may
+follow.
 
 A law is first asked as in every other run, and then with a hundred thousand examples from
 ``quick_draws``, which takes a quarter of Hypothesis' time. An example that the law did not want (``assume``)
@@ -103,16 +106,24 @@ class QuickLaw:
         return "\n".join(lines)
 
 
-def ask(law: Any, given: Mapping[str, object], examples: int = EXAMPLES) -> Asked:
-    """Ask as everybody does, then quickly; whoever fails is looked at by Hypothesis."""
+def ask(
+    law: Any, given: Mapping[str, object], examples: int = EXAMPLES, seed: int | None = None
+) -> Asked:
+    """Ask as everybody does, then quickly; whoever fails is looked at by Hypothesis.
+
+    With a ``seed`` the examples are the same each time, and what everybody asks is left to everybody.
+    """
     usual = law._hypothesis_internal_use_settings
-    law(**given)
-    if usual.max_examples != settings().max_examples:
+    own_number = usual.max_examples != settings().max_examples
+    if seed is None or own_number:
+        law(**given)
+    if own_number:
         return Asked(usual.max_examples)
     try:
-        return QuickLaw(law, given).ask(examples, seed=SystemRandom().getrandbits(32))
+        quick = SystemRandom().getrandbits(32) if seed is None else seed
+        return QuickLaw(law, given).ask(examples, seed=quick)
     except NotUnderstood:
-        settings(usual, max_examples=examples, derandomize=False)(law)(**given)
+        settings(usual, max_examples=examples, derandomize=seed is not None)(law)(**given)
         return Asked(examples)
     except TooFewWanted:
         raise
@@ -140,10 +151,14 @@ def cost(item: pytest.Item) -> tuple[bool, float]:
 class Sitting:
     """Leaves out what was done before, and writes down what was done now."""
 
-    def __init__(self, record: Path, share: tuple[int, int]) -> None:
+    def __init__(
+        self, record: Path | None, share: tuple[int, int], examples: int, seed: int | None
+    ) -> None:
         self.record = record
         self.which, self.of = share
-        lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
+        self.examples, self.seed = examples, seed
+        known = record is not None and record.exists()
+        lines = record.read_text(encoding="utf-8").splitlines() if record and known else []
         self.done = {json.loads(line)["law"] for line in lines}
         self.asked: dict[str, tuple[Asked, float]] = {}
 
@@ -157,10 +172,12 @@ class Sitting:
             if place % self.of == self.which - 1 and law.nodeid not in self.done
         ]
         config.hook.pytest_deselected(items=[item for item in items if item not in mine])
-        costs = {law.nodeid: cost(law) for law in mine}
-        items[:] = sorted(mine, key=lambda law: costs[law.nodeid])
-        hours = sum(seconds for _, seconds in costs.values()) / MEASURED * EXAMPLES / 3600
-        sys.stdout.write(f"{len(mine)} laws, about {hours:.1f} hours\n")
+        items[:] = mine
+        if self.record is not None:
+            costs = {law.nodeid: cost(law) for law in mine}
+            items.sort(key=lambda law: costs[law.nodeid])
+            hours = sum(seconds for _, seconds in costs.values()) / MEASURED * self.examples / 3600
+            sys.stdout.write(f"{len(mine)} laws, about {hours:.1f} hours\n")
         # What was imported stays for good, and laws leave little behind that goes round in circles.
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
@@ -174,11 +191,11 @@ class Sitting:
             return None
         names = pyfuncitem._fixtureinfo.argnames  # what pytest itself looks at to call a test
         given = {name: pyfuncitem.funcargs[name] for name in names}
-        self.asked[pyfuncitem.nodeid] = ask(law, given), began
+        self.asked[pyfuncitem.nodeid] = ask(law, given, self.examples, self.seed), began
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when != "call" or not report.passed:
+        if self.record is None or report.when != "call" or not report.passed:
             return
         asked, began = self.asked[report.nodeid]
         done = {
@@ -196,16 +213,20 @@ def main() -> int:
     """Run what is left of one share."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("record", type=Path)
+    parser.add_argument("record", type=Path, help="- is none")
     parser.add_argument("--share", default="1/1", help="which part of how many, as 1/2")
+    parser.add_argument("--examples", type=int, default=EXAMPLES)
+    parser.add_argument("--seed", type=int, help="the same examples each time")
     parser.add_argument("tests", nargs="*", default=["tests/laws"])
-    told = parser.parse_args()
+    told, for_pytest = parser.parse_known_args()
     which, of = (int(number) for number in told.share.split("/"))
+    record = None if told.record == Path("-") else told.record
     # Hypothesis is imported before pytest could rewrite its assertions, which nobody needs here.
     early = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    usual = ["-p", "no:cacheprovider", "--timeout", "0", "-q" if record is None else "-v"]
     return pytest.main(
-        [*told.tests, *early, *["-v", "-p", "no:cacheprovider", "--timeout", "0"]],
-        plugins=[Sitting(told.record, (which, of))],
+        [*told.tests, *early, *usual, *for_pytest],
+        plugins=[Sitting(record, (which, of), told.examples, told.seed)],
     )
 
 

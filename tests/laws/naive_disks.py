@@ -388,8 +388,12 @@ class NaiveDisks:
             turn.lacks["shrink"] = self.size[volume] - fact.size
         elif fact.size > self.size[volume]:
             self._expand(volume, fact.size - self.size[volume], turn)
+        lying, numbers = list(self.lying), dict(self.numbers)
+        never = self.numbers.get(volume, (None, 0))[0] != self.life(volume)
         for _ in range(fact.replicas - len(mine)):
             if not self._place(volume, turn):
+                if never and self.fleet.settings.get("disk.degraded_creation") is False:
+                    self.lying, self.numbers, turn.placed = lying, numbers, {}
                 break
         for one in mine:
             if one.over and self._place(volume, turn):
