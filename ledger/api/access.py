@@ -32,6 +32,8 @@ DECIDED: Final[frozenset[Family]] = REPORTED | {"control"}
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
+CLUSTER: Final = re.compile(r"[^/@\x00-\x1f\x7f]{1,253}")
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -41,6 +43,8 @@ class Caller:
     roles: frozenset[Role]
     fleets: frozenset[str] | None
     """None is every fleet."""
+    cluster: str | None = None
+    """The only one that it asks for admissions of; None is whichever it names."""
 
     def may_see(self, fleet: str) -> bool:
         """Whether a fleet is one of theirs."""
@@ -60,6 +64,8 @@ class Access:
 
     tokens: tuple[tuple[bytes, Caller], ...]
     certificates: tuple[tuple[str, Caller], ...] = ()
+    anybody: Caller | None = None
+    """Who asks for admissions without saying who it is."""
 
     def by_token(self, token: bytes) -> Caller | None:
         """Whose token this is."""
@@ -97,12 +103,16 @@ def read(path: Path) -> Access:
         raise SetupProblem(f"{path}: a list with at least one entry belongs here")
     tokens: list[tuple[bytes, Caller]] = []
     certificates: list[tuple[str, Caller]] = []
+    anybody: Caller | None = None
     for place, entry in enumerate(said):
         where = f"{path}: entry {place}"
         if not isinstance(entry, dict):
             raise SetupProblem(f"{where}: an object belongs here")
         _refuse_unknown(entry, where)
         caller = _caller(entry, where)
+        if entry.get("anybody") is not None:
+            anybody = _anybody(entry, caller, anybody, where)
+            continue
         digest, name = entry.get("sha256"), entry.get("certificate")
         if (digest is None) == (name is None):
             raise SetupProblem(f"{where}: either sha256 or certificate says how it is recognised")
@@ -114,7 +124,7 @@ def read(path: Path) -> Access:
             if not isinstance(name, str) or not re.match("(cn|dns|uri):.", name):
                 raise SetupProblem(f"{where}: certificate begins with cn:, dns: or uri:")
             certificates.append((name, caller))
-    return Access(tuple(tokens), tuple(certificates))
+    return Access(tuple(tokens), tuple(certificates), anybody)
 
 
 def names_in(certificate: Any) -> frozenset[str]:
@@ -135,7 +145,8 @@ def names_in(certificate: Any) -> frozenset[str]:
 
 
 def _refuse_unknown(entry: Iterable[str], where: str) -> None:
-    if unknown := set(entry) - {"name", "sha256", "certificate", "roles", "fleets"}:
+    known = {"name", "sha256", "certificate", "anybody", "roles", "fleets", "cluster"}
+    if unknown := set(entry) - known:
         raise SetupProblem(f"{where}: nobody knows {', '.join(sorted(unknown))}")
 
 
@@ -151,4 +162,18 @@ def _caller(entry: dict[str, Any], where: str) -> Caller:
         and all(isinstance(one, str) and is_fleet_name(one) for one in fleets)
     ):
         raise SetupProblem(f"{where}: fleets is a list of names; without it, it is every fleet")
-    return Caller(name, frozenset(roles), None if fleets is None else frozenset(fleets))
+    cluster = entry.get("cluster")
+    if cluster is not None and not (isinstance(cluster, str) and CLUSTER.fullmatch(cluster)):
+        raise SetupProblem(f"{where}: cluster is the name of one")
+    return Caller(name, frozenset(roles), None if fleets is None else frozenset(fleets), cluster)
+
+
+def _anybody(entry: dict[str, Any], caller: Caller, before: Caller | None, where: str) -> Caller:
+    """Whom a request is taken to be from that says nothing: an API server that was given no token."""
+    if entry["anybody"] is not True or {"sha256", "certificate"} & set(entry) or before is not None:
+        raise SetupProblem(f"{where}: anybody is true, once, and has neither token nor certificate")
+    if caller.roles != {"admission"} or caller.fleets is None or caller.cluster is None:
+        raise SetupProblem(
+            f"{where}: anybody has the role admission alone, for fleets and a cluster"
+        )
+    return caller

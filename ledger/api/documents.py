@@ -292,3 +292,30 @@ class JobDocument(JobInList):
     """A job. Its result is what the command prints with --json (docs/replay.md, docs/what-if.md)."""
 
     result: dict[str, Any] | None
+
+
+class ReviewStatus(Document):
+    """Why an object is refused."""
+
+    code: int
+    message: str
+
+
+class ReviewResponse(Document):
+    """What is said of the object."""
+
+    uid: str = Field(description="Of the request.")
+    allowed: bool
+    patchType: Literal["JSONPatch"] | None = None  # noqa: N815 - Kubernetes calls it so
+    patch: str | None = Field(None, description="A JSON patch, in base64.")
+    warnings: list[str] | None = None
+    auditAnnotations: dict[str, str] | None = None  # noqa: N815 - Kubernetes calls it so
+    status: ReviewStatus | None = None
+
+
+class AdmissionReview(Document):
+    """What an API server is told."""
+
+    apiVersion: Literal["admission.k8s.io/v1"]  # noqa: N815 - Kubernetes calls it so
+    kind: Literal["AdmissionReview"]
+    response: ReviewResponse

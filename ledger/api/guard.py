@@ -35,6 +35,11 @@ BODY_SECONDS: Final = 10.0
 BODIES_AT_ONCE: Final = 32
 """How many are in memory at a time; whoever comes beyond that is asked to come again."""
 
+REVIEWS_AT_ONCE: Final = 1_000
+"""The same for admissions: their bodies are small, and a burst of them must not be turned away."""
+
+ADMISSION: Final = "/admission/"
+
 OPEN_TO_ALL: Final = frozenset({"/livez", "/readyz", "/openapi.json"})
 """What tells nothing of any fleet."""
 
@@ -52,6 +57,7 @@ class Limits:
     largest_body: int = LARGEST_BODY
     body_seconds: float = BODY_SECONDS
     bodies_at_once: int = BODIES_AT_ONCE
+    reviews_at_once: int = REVIEWS_AT_ONCE
 
 
 @dataclass(slots=True)
@@ -71,6 +77,7 @@ class Guard:
         self._app = app
         self._gate = gate
         self._bodies = 0
+        self._reviews = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it here."""
@@ -107,7 +114,7 @@ class Guard:
             if not answer.unread:
                 await self._app(scope, receive, answer.send)
                 return
-            with self._room():
+            with self._room(scope):
                 body = await self._body(scope, receive)
                 answer.unread = False
                 if body is not None:
@@ -121,20 +128,28 @@ class Guard:
                 await answer.refuse(unforeseen, self._gate.served)
 
     @contextmanager
-    def _room(self) -> Iterator[None]:
+    def _room(self, scope: Scope) -> Iterator[None]:
         """For one body in memory."""
-        if self._bodies >= self._gate.limits.bodies_at_once:
+        review = int(_is_admission(scope))
+        limits = self._gate.limits
+        if (
+            self._reviews >= limits.reviews_at_once
+            if review
+            else self._bodies >= limits.bodies_at_once
+        ):
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "busy",
                 "too many requests are being read already",
                 again_after(1),
             )
-        self._bodies += 1
+        self._reviews += review
+        self._bodies += 1 - review
         try:
             yield
         finally:
-            self._bodies -= 1
+            self._reviews -= review
+            self._bodies -= 1 - review
 
     def _recognised(self, scope: Scope) -> Caller:
         access = self._gate.access
@@ -144,6 +159,8 @@ class Guard:
             caller = access.by_token(token.strip())
         elif names := scope.get(PEER):
             caller = access.by_certificate(names)
+        elif not scheme and _is_admission(scope):
+            caller = access.anybody
         if caller is None:
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
@@ -259,6 +276,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return once
+
+
+def _is_admission(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path.startswith(ADMISSION)
 
 
 def _has_body(scope: Scope) -> bool:

@@ -11,8 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ledger import __version__
-from ledger.api import accounts, documents, jobs, reads, stream
+from ledger.api import accounts, admission, documents, jobs, reads, stream
 from ledger.api.accounts import Accounts
+from ledger.api.admitting import Admissions
 from ledger.api.asked import caller_of, json, problems
 from ledger.api.connections import Connections
 from ledger.api.guard import UNFORESEEN, Gate, Guard, named
@@ -22,6 +23,7 @@ from ledger.api.problems import MEDIA_TYPE, Code, Problem
 from ledger.api.readers import Reader
 from ledger.errors import LedgerError, LogUnavailable, SetupProblem
 from ledger.events import over_http
+from ledger.log.admissions import AdmissionDesk
 from ledger.log.desk import Desk
 
 READY_SECONDS: Final = 2.0
@@ -45,6 +47,8 @@ class Behind:
     events: Events
     accounts: Accounts
     jobs: Jobs
+    asked: Connections[AdmissionDesk]
+    admissions: Admissions
 
 
 def application(behind: Behind) -> Guard:
@@ -73,6 +77,7 @@ def _app(behind: Behind) -> FastAPI:
     app.include_router(accounts.routes(behind.readers, behind.accounts))
     app.include_router(jobs.routes(behind.readers, behind.jobs))
     app.include_router(stream.routes(behind.readers, behind.gate))
+    app.include_router(admission.routes(behind.admissions))
     made = app.openapi
 
     def document() -> dict[str, Any]:
@@ -208,6 +213,6 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     }
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            if path.startswith("/v1/"):
+            if path.startswith(("/v1/", "/admission/")):
                 operation["security"] = [{"token": []}, {"certificate": []}]
     return document

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,9 +14,10 @@ import structlog
 import typer
 
 from ledger.api import access as known
-from ledger.api import server
+from ledger.api import kubernetes, server
 from ledger.api.access import Access
 from ledger.api.accounts import Account, Accounts, Asked
+from ledger.api.admitting import Admissions, Lists
 from ledger.api.connections import Connections
 from ledger.api.guard import Gate
 from ledger.api.intake import Events
@@ -30,13 +31,18 @@ from ledger.cli.explain import main as explain
 from ledger.cli.metrics import collecting
 from ledger.cli.metrics.serving import serving
 from ledger.errors import SetupProblem
+from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import Connection
 from ledger.log.desk import Desk
+from ledger.log.read import Ear
 
 DESKS: Final = 4
 """Requests with events that are written at a time; a fleet's lock lets in one of them."""
 
 READERS: Final = 4
+
+ADMISSION_DESKS: Final = 4
+"""One that writes for each of the busiest fleets, one that reads answers, one for what comes too late."""
 
 log = structlog.get_logger()
 
@@ -47,7 +53,14 @@ def document() -> str:
     return json.dumps(openapi(stands_on), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def behind(url: str, gate: Gate, *, create_fleets: bool, most_undecided: int) -> Behind:
+def behind(
+    url: str,
+    gate: Gate,
+    *,
+    create_fleets: bool,
+    most_undecided: int,
+    lists: Mapping[str, Lists] | None = None,
+) -> Behind:
     """What the application stands on, with this database."""
     desks = Connections(lambda: Desk.open(url, create_fleets=create_fleets), DESKS)
     readers = Connections(lambda: Reader.open(url), READERS)
@@ -55,7 +68,18 @@ def behind(url: str, gate: Gate, *, create_fleets: bool, most_undecided: int) ->
     command = Command(
         [sys.executable, "-m", "ledger.cli.main"], os.environ | {"LEDGER_DATABASE_URL": url}
     )
-    return Behind(gate, desks, readers, events, Accounts(_explained, diff.account), Jobs(command))
+    asked = Connections(lambda: AdmissionDesk.open(url), ADMISSION_DESKS)
+    admissions = Admissions(asked, lambda: Ear.open(url), gate.served, lists)
+    return Behind(
+        gate,
+        desks,
+        readers,
+        events,
+        Accounts(_explained, diff.account),
+        Jobs(command),
+        asked,
+        admissions,
+    )
 
 
 async def _explained(connection: Connection, fleet: str, asked: Asked) -> Account:
@@ -80,6 +104,14 @@ def certificate_of(
         raise typer.BadParameter("TLS takes a certificate and its key")
     try:
         return server.Certificate(server.Tls(certificate, key, client_ca))
+    except SetupProblem as problem:
+        raise typer.BadParameter(str(problem)) from problem
+
+
+def lists_of(path: Path | None) -> Mapping[str, Lists]:
+    """The clusters whose API servers may be asked."""
+    try:
+        return {} if path is None else kubernetes.read(path)
     except SetupProblem as problem:
         raise typer.BadParameter(str(problem)) from problem
 
@@ -111,9 +143,15 @@ async def run(
         with _told(*metrics, gate), _renewed(access, gate):
             await server.serve(application(behind), gate, at, stop, listens=_say_where)
     finally:
-        await behind.jobs.close()
-        await behind.desks.close()
-        await behind.readers.close()
+        await closed(behind)
+
+
+async def closed(behind: Behind) -> None:
+    """End everything that it stands on."""
+    await behind.jobs.close()
+    await behind.admissions.close()
+    for connections in (behind.asked, behind.desks, behind.readers):
+        await connections.close()
 
 
 @contextmanager

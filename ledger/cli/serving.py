@@ -79,6 +79,14 @@ def serve(
     most_undecided: Annotated[
         int, typer.Option(min=1, help="Undecided events of a fleet above which it has to wait.")
     ] = MOST_UNDECIDED,
+    kubernetes: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="LEDGER_KUBERNETES",
+            help="API servers whose lists admissions may need, a JSON file; docs/admission.md.",
+            show_default=False,
+        ),
+    ] = None,
     drain_seconds: Annotated[
         float, typer.Option(min=0, help="How long it goes on answering once it is asked to stop.")
     ] = 10.0,
@@ -105,6 +113,7 @@ def serve(
         return
     logs.configure_as_asked(log_level)
     certificate = http_service.certificate_of(tls_certificate, tls_key, tls_client_ca)
+    lists = http_service.lists_of(kubernetes)
     _refuse_open_doors(
         address, access, database_url, encrypted=certificate is not None, without_tls=without_tls
     )
@@ -116,7 +125,9 @@ def serve(
             return
         create = (create_fleets or ("auto" if database_url is None else "never")) == "auto"
         await http_service.run(
-            http_service.behind(url, gate, create_fleets=create, most_undecided=most_undecided),
+            http_service.behind(
+                url, gate, create_fleets=create, most_undecided=most_undecided, lists=lists
+            ),
             Listening(address, port, certificate, drain_seconds=drain_seconds),
             stop,
             access=access,

@@ -26,16 +26,21 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from ledger.decisions.step import advance
+from ledger.admission import answering
+from ledger.decisions.step import Step, advance
 from ledger.engine.activity import Activity
 from ledger.engine.following import Following
 from ledger.engine.restoring import Meanwhile
 from ledger.engine.snapshots import Interval, Snapshots
 from ledger.errors import LedgerStopped, LogUnavailable, StaleEpoch, WrongPosition
 from ledger.events.codec import own_event
+from ledger.facts.admission import Admission
 from ledger.facts.decision import Decision
+from ledger.facts.event import Event
+from ledger.facts.own import AdmissionRequested
+from ledger.log import admissions, fleets, leases, read, trees
 from ledger.log import decisions as recorded
-from ledger.log import fleets, leases, read, trees
+from ledger.log.admissions import Answer
 from ledger.log.append import append
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.decisions import Effect
@@ -45,6 +50,7 @@ from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
+from ledger.reducers.admissions import is_listing
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
@@ -121,10 +127,14 @@ class _Batch:
     jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
     queues: list[tuple[Position, QueueBook]] = field(default_factory=list)
     effects: dict[Position, Effect] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    """To admissions, as whoever asked is told."""
 
     def take(self, stored: StoredEvent) -> None:
         """Decide one more event."""
-        step = advance(self.world, event(stored))
+        happened = event(stored)
+        step = advance(self.world, happened)
+        self._answer(self.world, happened, step)
         self.world = step.world
         self.events += 1
         self.decisions += step.decisions
@@ -133,6 +143,18 @@ class _Batch:
         self._turn(Position(stored.position), step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
+
+    def _answer(self, before: World, happened: Event, step: Step) -> None:
+        """Spell the answer to an admission, where this was the last thing that it waited for."""
+        for decision in step.decisions:
+            decided = decision.outcome
+            if not isinstance(decided, Admission) or is_listing(decided):
+                continue
+            asked = happened.fact
+            if not isinstance(asked, AdmissionRequested):
+                asked = before.admissions.waiting[decided.admission_uid].fact
+            answer = answering.answer(asked, decision, step.world.policy.spot)
+            self.answers.append(Answer(asked.uid, decision.position, answer))
 
     def _turn(self, position: Position, turned: Iterable[Account]) -> None:
         """Note what the book says of these by now."""
@@ -380,6 +402,8 @@ class Decider:
             await put_disks(connection, fleet, batch.disks)
             await put_jobs(connection, fleet, batch.jobs)
             await put_queues(connection, fleet, batch.queues)
+            if batch.answers:
+                await admissions.give(connection, fleet, batch.answers)
 
         assert self._lease is not None
         through = Position(batch.world.position - 1)

@@ -23,6 +23,7 @@ from ledger.log import fleets, trees
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import event_leaf
 from ledger.log.messages import Message
+from ledger.log.trees import Head
 from ledger.units import Microseconds, Position
 
 COLUMNS: Final = (
@@ -75,12 +76,15 @@ async def append(
     *,
     ask_first: bool,
     not_before: Microseconds = BEGINNING,
+    head: Head | None = None,
 ) -> Appended:
     """Append accepted messages in their order; raises UniqueViolationError unless ``ask_first``.
 
-    ``not_before`` is a time they are recorded at or after, whatever the clock says.
+    ``not_before`` is a time they are recorded at or after, whatever the clock says. ``head`` is what
+    was found under the lock by a caller that took it already.
     """
-    head = await trees.lock(connection, fleet.number, "events")
+    if head is None:
+        head = await trees.lock(connection, fleet.number, "events")
     known = await _known(connection, fleet, messages) if ask_first else {}
     first = Position(head.frontier.size)
     appended = Appended(fleet, first)

@@ -8,11 +8,13 @@ the truth.
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final, Literal, NamedTuple
+from contextlib import suppress
+from typing import Final, Literal, NamedTuple, Self
 
 import asyncpg
 
-from ledger.log.database import refusals_named
+from ledger.errors import LogUnavailable, SetupProblem
+from ledger.log.database import connect, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.units import Position
 
@@ -92,9 +94,10 @@ class Bell:
     async def listen(self) -> None:
         """Begin to listen, on a connection that nobody else uses."""
         with refusals_named():
-            await self._connection.add_listener(self._channel, self._ring)
+            await self._connection.add_listener(self._channel, self.ring)
 
-    def _ring(self, *_: object) -> None:
+    def ring(self, *_: object) -> None:
+        """Wake whoever waits."""
         self._rung.set()
 
     async def wait(self, *, at_most: float) -> None:
@@ -105,3 +108,28 @@ class Bell:
         except TimeoutError:
             pass
         self._rung.clear()
+
+
+class Ear:
+    """A connection of its own on which decisions are heard of."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self.bell = Bell(connection, "ledger_decisions")
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connect, and listen."""
+        ear = cls(await connect(url, "ledger_reader"))
+        await ear.bell.listen()
+        return ear
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is heard on it any more."""
+        return self._connection.is_closed()
+
+    async def close(self) -> None:
+        """Hear no more."""
+        with suppress(LogUnavailable, SetupProblem), refusals_named():
+            await self._connection.close(timeout=5)

@@ -99,3 +99,8 @@ def _shown(value: object) -> str:
 def digits(number: float) -> float:
     """Four digits; what follows is noise."""
     return float(f"{number:.4g}")
+
+
+def percentile(waits: list[float], percent: int) -> float:
+    """The least that so many of a hundred do not exceed."""
+    return waits[max(0, -(-len(waits) * percent // 100) - 1)]

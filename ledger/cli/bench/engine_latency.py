@@ -12,19 +12,17 @@ and as a round if one closed there that moved a task.
 """
 
 import asyncio
-import os
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from itertools import islice
-from tempfile import TemporaryFile
 from time import perf_counter
 from typing import Final
 
-from ledger.cli.bench.engine_finding import Bar, Finding, digits
+from ledger.cli.bench.engine_finding import Bar, Finding, digits, percentile
 from ledger.cli.bench.engine_history import FLEET, MIX, simulation
 from ledger.cli.bench.servers import Postgres
+from ledger.cli.bench.services import deciding
 from ledger.cli.simulator.sizes import Sizes
 from ledger.errors import SetupProblem
 from ledger.log import decisions, fleets, lines, trees
@@ -66,7 +64,7 @@ async def latency(postgres: Postgres, sizes: Sizes, *, rate: int, seconds: float
             await lines.ingest(appender, islice(feed, history.opening), clock="wall")
             fleet = await fleets.find(appender, FLEET)
             assert fleet is not None
-            async with _deciding(url):
+            async with deciding(url):
                 await _caught_up(asker, fleet)
                 stream = _Stream(appender, fleet, feed, rate)
                 await stream.run(asker, _WARM_SECONDS, counted=False)
@@ -84,8 +82,8 @@ async def latency(postgres: Postgres, sizes: Sizes, *, rate: int, seconds: float
         "events": stream.appended,
         "asked_per_second": rate,
         "per_second": round(stream.appended / stream.seconds),
-        "p50_ms": digits(_percentile(waits, 50)),
-        "p99_ms": digits(_percentile(waits, 99)),
+        "p50_ms": digits(percentile(waits, 50)),
+        "p99_ms": digits(percentile(waits, 99)),
         "max_ms": digits(waits[-1]),
         "asked_for_percent": {
             "report": MIX.reports // 10,
@@ -101,7 +99,7 @@ async def latency(postgres: Postgres, sizes: Sizes, *, rate: int, seconds: float
         about=f"append to decision visible, at {rate:,} events a second",
         figures=figures,
         bars=[
-            Bar("p99 ms", _percentile(waits, 99), at_most=P99_MS),
+            Bar("p99 ms", percentile(waits, 99), at_most=P99_MS),
             Bar("events a second", figures["per_second"], at_least=rate * 99 // 100),
         ],
         postgres=postgres.version,
@@ -182,30 +180,3 @@ async def _caught_up(asker: Connection, fleet: Fleet) -> None:
 async def _size(connection: Connection, fleet: Fleet) -> int:
     size, _ = await trees.recorded_root(connection, fleet.number, "events")
     return size
-
-
-@asynccontextmanager
-async def _deciding(url: str) -> AsyncIterator[None]:
-    """A decider in a process of its own."""
-    with TemporaryFile() as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ledger.cli.main", "decide", "--quiet"),
-            env=os.environ | {"LEDGER_DATABASE_URL": url},
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            yield
-        except (SetupProblem, TimeoutError) as problem:
-            log.seek(0)
-            words = log.read().decode(errors="replace").splitlines()[-20:]
-            raise SetupProblem("\n".join([str(problem) or "no decider began", *words])) from problem
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.wait()
-
-
-def _percentile(waits: list[float], percent: int) -> float:
-    """The least that so many of a hundred do not exceed."""
-    return waits[max(0, -(-len(waits) * percent // 100) - 1)]

@@ -6,29 +6,21 @@ connections at a time; each request is one batch and is answered once it is on d
 
 import asyncio
 import http.client
-import json
-import os
-import re
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from hashlib import sha256
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Final
 
 from ledger.cli.bench import copying, figures, material
 from ledger.cli.bench.servers import Postgres
+from ledger.cli.bench.services import TOKEN, serving
 from ledger.events.over_http import BATCH
 from ledger.log.database import connect
 
 CONNECTIONS: Final = 2
 """While one request is written the next one is judged; more only wait for the fleet's lock."""
 
-START_SECONDS: Final = 60.0
-
-TOKEN: Final = "bench"  # noqa: S105 - of a service that lives for a measurement, on loopback
+MOST: Final = str(2**31)
+"""Nobody decides, so nobody is behind."""
 
 
 async def ingest_http(postgres: Postgres, *, events: int, rounds: int, batch: int) -> str:
@@ -45,7 +37,10 @@ async def ingest_http(postgres: Postgres, *, events: int, rounds: int, batch: in
     for _ in range(rounds):
         async with postgres.database() as url:
             floor = await copying.copied(url, streams)
-        async with postgres.database() as url, _serving(url) as port:
+        async with (
+            postgres.database() as url,
+            serving(url, "--most-undecided", MOST, roles=["ingest"]) as port,
+        ):
             began = perf_counter()
             await asyncio.gather(
                 *(
@@ -80,39 +75,3 @@ def _send(port: int, bodies: Sequence[bytes]) -> None:
             assert response.status == 200, said
     finally:
         connection.close()
-
-
-@asynccontextmanager
-async def _serving(url: str) -> AsyncIterator[int]:
-    """A service of this database on a port of its own; nobody decides, so nobody is behind."""
-    with TemporaryDirectory(prefix="ledger-bench-") as directory:
-        access = _access(Path(directory, "access.json"))
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ledger.cli.main", "serve", "--port", "0"),
-            *("--access", str(access), "--create-fleets", "auto", "--drain-seconds", "0"),
-            *("--most-undecided", str(2**31)),
-            env=os.environ | {"LEDGER_DATABASE_URL": url},
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            yield await _port(process)
-        finally:
-            process.terminate()
-            await process.communicate()
-
-
-def _access(path: Path) -> Path:
-    digest = sha256(TOKEN.encode()).hexdigest()
-    path.write_text(json.dumps([{"name": "bench", "sha256": digest, "roles": ["ingest"]}]))
-    return path
-
-
-async def _port(process: asyncio.subprocess.Process) -> int:
-    assert process.stderr is not None, "it was asked for"
-    said = b""
-    async with asyncio.timeout(START_SECONDS):
-        while line := await process.stderr.readline():
-            said += line
-            if found := re.match(rb"listening: http://.*:(\d+)$", line.strip()):
-                return int(found[1])
-    raise AssertionError(said.decode())

@@ -21,8 +21,8 @@ app = typer.Typer(
     help=(
         "Measure how fast it is here, each time against a floor of the same run.\n\n"
         "Each benchmark prints one line of JSON. They start what servers they need and leave"
-        " nothing behind; bench/README.md tells how figures are taken. `core`, `engine` and `audit` have"
-        " limits to keep instead of a floor."
+        " nothing behind; bench/README.md tells how figures are taken. `core`, `engine`, `audit` and"
+        " `admission` have limits to keep instead of a floor."
     ),
     no_args_is_help=True,
 )
@@ -357,6 +357,79 @@ def audit(
             for one in wanted:
                 found = await PARTS[one](server, sizes, events=events, rounds=rounds)
                 finding = replace(found, bench="audit")
+                typer.echo(
+                    json.dumps(finding.as_plain(), ensure_ascii=False)
+                    if as_json
+                    else finding.as_text()
+                )
+                missed += not finding.kept
+        return missed
+
+    if run(main) and check:
+        raise typer.Exit(1)
+
+
+class Asked(StrEnum):
+    """What ``admission`` measures, one after the other."""
+
+    STEADY = "steady"
+    BESIDE = "beside"
+    BATCHES = "batches"
+    BURST = "burst"
+
+
+@app.command("admission")
+def admission(
+    part: Annotated[
+        list[Asked] | None, typer.Option(help="Only this; may be given again. Default: all.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="How long reviews come at the rate.")
+    ] = 60.0,
+    rate: Annotated[int, typer.Option(min=1, help="Reviews a second.")] = 200,
+    reports: Annotated[
+        int, typer.Option(min=1, help="Reports of pods a second that come in beside them.")
+    ] = 1_000,
+    pods: Annotated[int, typer.Option(min=1, help="Pods of one Deployment in the burst.")] = 250,
+    quick: Quick = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One line of JSON for each part, to be recorded.")
+    ] = False,
+    database_url: Url = None,
+) -> None:
+    """Ask the webhook as an API server does: how long it takes, part by part, and whether it is right.
+
+    A service and a decider run as processes of their own. Each part has bars to reach:
+
+    - steady: reviews at a rate, and nothing else
+    - beside: the same, while reports of pods come into the same fleet over HTTP, ten a batch
+    - batches: the same with 500 a batch: each review behind one waits until that is decided
+    - burst: all pods of one Deployment at once
+    """
+    from ledger.cli.bench import admission as measure
+
+    logs.configure(level=logging.WARNING)
+    if quick:
+        seconds, rate, reports, pods = 1.0, 20, 100, 20
+
+    async def measured(server: Postgres, one: Asked) -> "Finding":
+        match one:
+            case Asked.STEADY:
+                return await measure.steady(server, rate=rate, seconds=seconds)
+            case Asked.BURST:
+                return await measure.burst(server, pods=pods)
+            case Asked.BESIDE | Asked.BATCHES:
+                at_once = measure.FEW if one is Asked.BESIDE else measure.MANY
+                return await measure.beside(
+                    server, one, rate=rate, seconds=seconds, reports=reports, at_once=at_once
+                )
+
+    async def main() -> int:
+        missed = 0
+        async with postgres(database_url) as server:
+            for one in dict.fromkeys(part or Asked):
+                finding = await measured(server, one)
                 typer.echo(
                     json.dumps(finding.as_plain(), ensure_ascii=False)
                     if as_json

@@ -4,7 +4,7 @@ This is the one list: what serves a metric takes its words from here, and docs/m
 Names begin with ``ledger_`` and end in their unit; what only grows ends in ``_total``.
 
 Labels are few and bounded. ``code``, ``kind``, ``outcome``, ``reason`` and ``status`` are words of the code, ``part`` is a process of
-``ledger up``. Only what is said of a fleet carries ``fleet``, for FLEETS_NAMED fleets at most: the
+``ledger up`` or a step of an admission. Only what is said of a fleet carries ``fleet``, for FLEETS_NAMED fleets at most: the
 others share one value of the label, the worst of theirs.
 """
 
@@ -26,7 +26,7 @@ class Metric:
     """One metric, in words."""
 
     name: str
-    type: Literal["counter", "gauge"]
+    type: Literal["counter", "gauge", "histogram"]
     means: str
     high: str
     """What a high value, or a fast growing one, tells an operator, and what to do."""
@@ -396,6 +396,26 @@ SERVE_CERTIFICATES = Metric(
     "Times a certificate that had changed was read.",
     "It does not grow although certificates are renewed: the log says why it could not be read.",
 )
+SERVE_ADMISSIONS = Metric(
+    "ledger_serve_admissions_total",
+    "counter",
+    "Reviews of pods that are split, by what they were answered with: answered is by a decision.",
+    "deadline: the decider is behind or absent. log_unavailable, list_failed: as they say. patch_inapplicable: a fault of ours, report it.",
+    "outcome",
+)
+SERVE_ADMISSION = Metric(
+    "ledger_serve_admission_seconds",
+    "histogram",
+    "From the last byte of a review to its answer.",
+    "Above 0.025 for one in a hundred: the parts below say where the time goes.",
+)
+SERVE_ADMISSION_PARTS = Metric(
+    "ledger_serve_admission_part_seconds",
+    "histogram",
+    "Of that, for those that were decided: wait in the line, lock of the fleet, append until the commit, decide until the answer was read, reply.",
+    "lock: bulk appends to the same fleet. append: the disk. decide: the decider, or its disk.",
+    "part",
+)
 
 PART_RUNNING = Metric(
     "ledger_part_running",
@@ -435,6 +455,7 @@ PUBLISHING = (
 )
 SERVING = (
     *(SERVE_REQUESTS, SERVE_PROBLEMS, SERVE_OPEN, SERVE_BUSY, SERVE_EVENTS, SERVE_CERTIFICATES),
+    *(SERVE_ADMISSIONS, SERVE_ADMISSION, SERVE_ADMISSION_PARTS),
 )
 PARTS = (PART_RUNNING, PART_STARTED)
 

@@ -8,15 +8,20 @@ loop that goes on counting: each number is a whole one, though not of one moment
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from time import monotonic
 from typing import Final, get_args
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.totals import Sent, Totals
-from ledger.api.activity import Served
+from ledger.api.activity import BOUNDS, Served, Spell
 from ledger.cli.metrics import catalogue
 from ledger.cli.metrics.catalogue import FLEETS_NAMED, OTHERS, REASONS_NAMED, Metric
 from ledger.engine.activity import Activity
@@ -37,6 +42,19 @@ def family(metric: Metric, values: float | Mapping[str, float]) -> Family:
             spelled.add_metric((value,), values[value])
     else:
         spelled.add_metric((), values)
+    return spelled
+
+
+def histogram(metric: Metric, spells: Spell | Mapping[str, Spell]) -> Family:
+    """A metric with how often something took how long, or with that for each value of its label."""
+    labels = () if metric.label is None else (metric.label,)
+    spelled = HistogramMetricFamily(metric.name, metric.means, labels=labels)
+    told = spells if isinstance(spells, Mapping) else {"": spells}
+    for value in sorted(told):
+        bounds = [*map(str, BOUNDS), "+Inf"]
+        counts = [float(count) for count in accumulate(told[value].within)]
+        named = (value,) if labels else ()
+        spelled.add_metric(named, list(zip(bounds, counts, strict=True)), told[value].seconds)
     return spelled
 
 
@@ -196,6 +214,10 @@ class Serving:
         yield family(catalogue.SERVE_BUSY, done.busy_seconds)
         yield family(catalogue.SERVE_EVENTS, taken | dict(done.events))
         yield family(catalogue.SERVE_CERTIFICATES, done.certificates_read)
+        yield family(catalogue.SERVE_ADMISSIONS, {"answered": 0} | dict(done.admissions))
+        yield histogram(catalogue.SERVE_ADMISSION, done.admission_spell)
+        parts = {str(part): spell for part, spell in done.admission_parts.items()}
+        yield histogram(catalogue.SERVE_ADMISSION_PARTS, parts)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,190 @@
+"""From a question of Kubernetes to the event that asks the decider.
+
+The event holds what the decision and its patch need of the pod and nothing else: no environment, no
+annotations of others, nobody's name. What the API server's lists show while it waits, the ReplicaSet
+and the pods of its template, become events too: what is decided is decided from the log alone.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ledger.admission.review import (
+    POD_INDEX,
+    TEMPLATE_HASH,
+    Controller,
+    Json,
+    Review,
+    of,
+    word,
+)
+from ledger.core.spot.labels import DELETION_COST, DESIRED_CAPACITY, RESERVATION, NodeLabel
+from ledger.core.spot.pins import user_pin
+from ledger.errors import InvalidEvent
+from ledger.events.codec import Accepted, Rejected, accept_line, own_event
+from ledger.events.strict_json import canonical
+from ledger.facts.policy import SpotPolicy
+from ledger.units import EventType, FleetName, Subject
+
+REQUESTED: Final = EventType("ledger.workload.admission.requested.v1")
+BYPASSED: Final = EventType("ledger.workload.admission.bypassed.v1")
+LISTED: Final = EventType("ledger.workload.pods.listed.v1")
+REPLICASET: Final = EventType("ledger.workload.replicaset.upserted.v1")
+
+SOURCE: Final = "ledger/admission"
+
+
+def requested(
+    review: Review,
+    by: Controller,
+    spot: SpotPolicy,
+    *,
+    fleet: FleetName,
+    cluster: str,
+    ordinals_start: int = 0,
+    can_list: bool = False,
+) -> Accepted:
+    """The event of a question.
+
+    Raises ``InvalidRequest`` where the pod has something of the wrong type, and ``InvalidEvent``
+    where it does not fit into an event.
+    """
+    pod = review.object
+    assert pod is not None, "whoever has a controller is there"
+    metadata = of(pod, "metadata")
+    labels = of(metadata, "labels")
+    label = NodeLabel(spot.label, spot.on_demand, spot.spot)
+    owner = {"kind": by.kind, "name": by.name, "uid": by.uid}
+    data: dict[str, Any] = {
+        "uid": review.uid,
+        "cluster": cluster,
+        "namespace": review.namespace,
+        "owner": _told(owner),
+        "template_hash": word(labels.get(TEMPLATE_HASH)) or "",
+        "dry_run": review.dry_run,
+        "carried": word(of(metadata, "annotations").get(RESERVATION)),
+        "user_pin": user_pin(pod, label),
+        "pod": excerpt(pod),
+        "name": word(metadata.get("name")),
+        "pod_index": word(labels.get(POD_INDEX)),
+        "ordinals_start": ordinals_start,
+        "can_list": can_list,
+    }
+    return own_event(
+        type=REQUESTED,
+        source=f"{SOURCE}/{cluster}",
+        id=review.uid,
+        subject=Subject(f"{review.namespace}/{by.name}"),
+        fleet=fleet,
+        data=_told(data),
+    )
+
+
+def excerpt(pod: Json) -> Json:
+    """What a patch needs of a pod: where it may run, and which of our words it bears."""
+    kept: Json = {}
+    spec, metadata = pod.get("spec"), pod.get("metadata")
+    if isinstance(spec, dict):
+        kept["spec"] = {
+            name: spec[name] for name in ("nodeSelector", "tolerations") if name in spec
+        }
+        affinity = spec.get("affinity")
+        if isinstance(affinity, dict):
+            kept["spec"]["affinity"] = {
+                name: affinity[name] for name in ("nodeAffinity",) if name in affinity
+            }
+    if isinstance(metadata, dict):
+        kept["metadata"] = {}
+        for name, ours in (
+            ("annotations", (DELETION_COST, RESERVATION)),
+            ("labels", (DESIRED_CAPACITY,)),
+        ):
+            found = metadata.get(name)
+            if isinstance(found, dict):
+                kept["metadata"][name] = {key: found[key] for key in ours if key in found}
+    return kept
+
+
+def bypassed(uid: str, reason: str, *, fleet: FleetName, cluster: str) -> Accepted:
+    """The event that says that a question was answered without a decision."""
+    return own_event(
+        type=BYPASSED,
+        source=f"{SOURCE}/{cluster}",
+        id=f"{uid}/bypassed",
+        subject=Subject(uid),
+        fleet=fleet,
+        data={"uid": uid, "reason": reason},
+    )
+
+
+def pods_listed(
+    uid: str, template_hash: str, pods: Iterable[Json], *, fleet: FleetName, cluster: str
+) -> Accepted:
+    """The event of a list of a template's pods; those that are going or done are not told."""
+    present: list[str] = []
+    others: list[str] = []
+    for pod in pods:
+        metadata = of(pod, "metadata")
+        if metadata.get("deletionTimestamp") or of(pod, "status").get("phase") in DONE:
+            continue
+        reservation = word(of(metadata, "annotations").get(RESERVATION))
+        name = word(metadata.get("name"))
+        if reservation is not None:
+            present.append(reservation)
+        elif name is not None:
+            others.append(name)
+    return own_event(
+        type=LISTED,
+        source=f"{SOURCE}/{cluster}",
+        id=f"{uid}/listed",
+        subject=Subject(uid),
+        fleet=fleet,
+        data={
+            "admission_uid": uid,
+            "template_hash": template_hash,
+            "present": sorted(present),
+            "others": sorted(others),
+        },
+    )
+
+
+DONE: Final = ("Succeeded", "Failed")
+
+
+def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
+    """The event of a ReplicaSet as an API server has it; ``InvalidEvent`` where it is none."""
+    metadata = of(found, "metadata")
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    owners = metadata.get("ownerReferences")
+    above = [
+        {"kind": one.get("kind"), "name": one.get("name"), "uid": one.get("uid")}
+        for one in (owners if isinstance(owners, list) else ())
+        if isinstance(one, dict) and one.get("controller") is True
+    ]
+    replicas = of(found, "spec").get("replicas")
+    data = {
+        "cluster": cluster,
+        "namespace": namespace,
+        "name": name,
+        "uid": metadata.get("uid"),
+        "owner": _told(above[0]) if above else None,
+        "template_hash": of(metadata, "labels").get(TEMPLATE_HASH, ""),
+        "replicas": 1 if replicas is None else replicas,
+    }
+    event = {
+        "specversion": "1.0",
+        "type": REPLICASET,
+        "source": f"{SOURCE}/{cluster}/lists",
+        "id": f"{metadata.get('uid')}/{metadata.get('resourceVersion')}",
+        "subject": f"{cluster}/{namespace}/{name}",
+        "fleet": fleet,
+        "data": _told(data),
+    }
+    verdict = accept_line(canonical(event), families=frozenset({"workload"}))
+    if isinstance(verdict, Rejected):
+        raise InvalidEvent(verdict.reason, verdict.detail)
+    return verdict
+
+
+def _told(data: dict[str, Any]) -> dict[str, Any]:
+    """Without what is not there: an event says nothing of it."""
+    return {name: value for name, value in data.items() if value is not None}

@@ -1,0 +1,108 @@
+"""What a validating webhook refuses where a fleet's policy is strict.
+
+A pod that names a reservation has to be the one that it was given to: of that namespace, controller and
+template. And it has to bear what it was given: patching it again would add nothing. A StatefulSet is
+refused where its annotation names a minimum that no majority would follow. Whatever names no reservation
+was created while nobody answered, or is not split; that is found and mended afterwards, and stops nobody.
+
+Where the policy is not strict the same is said as a warning.
+"""
+
+import re
+from typing import Final
+
+from ledger.admission import answering
+from ledger.admission.asking import excerpt
+from ledger.admission.review import TEMPLATE_HASH, Controller, Review, controller, of
+from ledger.core.spot.labels import RESERVATION
+from ledger.core.spot.target import Violation, Workload, violation
+from ledger.errors import InvalidRequest
+from ledger.facts.admission import Admission
+from ledger.facts.decision import from_record
+from ledger.facts.policy import SpotPolicy
+
+MIN_AVAILABLE: Final = "distributed-scheduling/min-available"
+
+FORBIDDEN: Final = 403
+
+_RESERVATION: Final = re.compile(r"([^/]+)/[0-9]{1,9}/([0-9]{1,18})")
+
+
+def named(review: Review, fleet: str) -> int | None:
+    """The number of the decision that a pod's reservation is called after, if it is one of the fleet."""
+    text = _carried(review)
+    found = None if text is None else _RESERVATION.fullmatch(text)
+    return int(found[2]) if found is not None and found[1] == fleet else None
+
+
+def answer(review: Review, record: bytes | None, spot: SpotPolicy) -> bytes:
+    """Whether what is about to be written may be; ``record`` is of the decision that it names."""
+    match review.resource:
+        case ("", "pods", ""):
+            why = _of_pod(review, record, spot)
+        case ("apps", "statefulsets", ""):
+            why = _of_set(review)
+        case _:
+            why = None
+    if why is None:
+        return answering.allowed(review.uid)
+    if spot.strictness == "strict":
+        return answering.refused(review.uid, FORBIDDEN, f"ledger: {why}")
+    return answering.allowed(review.uid, [f"ledger: {why}"])
+
+
+def _of_pod(review: Review, record: bytes | None, spot: SpotPolicy) -> str | None:
+    carried, by = _carried(review), controller(review)
+    if carried is None:
+        return None
+    decided = None if record is None else from_record(record).outcome
+    if (
+        by is None
+        or not isinstance(decided, Admission)
+        or not _is_its(review, by, decided, carried)
+    ):
+        return "the pod carries a reservation that it was not given"
+    pod = review.object
+    assert pod is not None, "it carries something"
+    try:
+        lacking = answering.patched(excerpt(pod), decided, spot, of=by.kind).adds
+    except InvalidRequest as invalid:
+        return f"the pod cannot be read: {invalid.message}"[:200]
+    if lacking:
+        return f"the pod lacks what its reservation gave it: {lacking[0].path}"[:200]
+    return None
+
+
+def _is_its(review: Review, by: Controller, decided: Admission, carried: str) -> bool:
+    labels = of(of(review.object or {}, "metadata"), "labels")
+    template = labels.get(TEMPLATE_HASH, "")
+    return (
+        decided.reservation == carried
+        and decided.namespace == review.namespace
+        and decided.template_hash == template
+        and by.name in {decided.workload, f"{decided.workload}-{template}"}
+    )
+
+
+def _of_set(review: Review) -> str | None:
+    if review.object is None or review.operation not in {"CREATE", "UPDATE"}:
+        return None
+    annotation = of(of(review.object, "metadata"), "annotations").get(MIN_AVAILABLE)
+    replicas = of(review.object, "spec").get("replicas")
+    if not isinstance(annotation, str) or not (replicas is None or isinstance(replicas, int)):
+        return None
+    found = violation(Workload("StatefulSet", replicas, annotation))
+    return None if found is None else _said(found)
+
+
+def _said(found: Violation) -> str:
+    if found.code == "annotation_invalid":
+        return f"{MIN_AVAILABLE} cannot be read"
+    return f"{MIN_AVAILABLE} is {found.min_available}, it has to be {found.least} to {found.most}"
+
+
+def _carried(review: Review) -> str | None:
+    if review.object is None or review.operation != "CREATE":
+        return None
+    text = of(of(review.object, "metadata"), "annotations").get(RESERVATION)
+    return text if isinstance(text, str) else None

@@ -1,0 +1,184 @@
+"""``/admission/v1``: what an API server asks before it writes a pod.
+
+The way of a webhook: an AdmissionReview in, one out, with status 200 whatever the answer is. Who asks says
+by its token or certificate of which fleet and cluster it is; where it may speak for several, the address
+says it. Of whatever is not split, nothing is recorded.
+
+A validating webhook asks as well, if the fleet's policy is strict: whether a pod carries what the ledger gave
+it, and whether a StatefulSet can have the minimum that its annotation names.
+"""
+
+import re
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from ledger.admission import answering, checking, review
+from ledger.admission.review import Review
+from ledger.api import documents
+from ledger.api.access import Caller
+from ledger.api.admitting import Admissions
+from ledger.api.asked import FleetPath, caller_of, problems, unknown_fleet
+from ledger.api.problems import Problem
+from ledger.errors import InvalidRequest
+from ledger.units import FleetName
+
+USUAL_SECONDS: Final = 10.0
+"""What an API server waits that does not say how long."""
+
+SPARE_SECONDS: Final = 0.5
+"""How much sooner than it would give up it is answered."""
+
+CLUSTER_PATTERN: Final = r"^[^/@\x00-\x1f\x7f]{1,253}$"
+
+ClusterPath = Annotated[
+    str, Path(pattern=CLUSTER_PATTERN, description="Name of the cluster that asks.")
+]
+Timeout = Annotated[
+    str | None,
+    Query(
+        pattern="^[0-9]{1,6}(ms|s|m)$",
+        description="How long the API server waits, as it writes it: `3s`.",
+    ),
+]
+
+_TIMEOUT: Final = re.compile("([0-9]+)(ms|s|m)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+RESPONSES: Final[dict[int | str, dict[str, Any]]] = problems(HTTPStatus.NOT_FOUND)
+BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "description": "An AdmissionReview of admission.k8s.io/v1.",
+                    "required": ["apiVersion", "kind", "request"],
+                }
+            }
+        },
+    }
+}
+
+
+def routes(admissions: Admissions) -> APIRouter:
+    """All of them."""
+    router = APIRouter(tags=["admission"])
+
+    async def mutated(request: Request, fleet: str, cluster: str, timeout: str | None) -> Response:
+        asked = _read(await request.body())
+        by = review.controller(asked)
+        if by is None:
+            return _json(answering.unpatched(asked.uid))
+        answer = await admissions.answer(
+            FleetName(fleet), cluster, asked, by, seconds=patience(timeout)
+        )
+        if answer is None:
+            raise unknown_fleet(fleet)
+        return _json(answer.body, {"Server-Timing": answer.times.header()})
+
+    async def validated(request: Request, fleet: str) -> Response:
+        asked = _read(await request.body())
+        policies = await admissions.policies(FleetName(fleet))
+        if policies is None:
+            raise unknown_fleet(fleet)
+        record = None
+        number = checking.named(asked, fleet)
+        if number is not None:
+            record = await admissions.record(FleetName(fleet), number)
+        return _json(checking.answer(asked, record, policies.spot))
+
+    @router.post(
+        "/admission/v1/mutate",
+        response_model=documents.AdmissionReview,
+        responses=RESPONSES,
+        openapi_extra=BODY,
+    )
+    async def mutate(request: Request, timeout: Timeout = None) -> Response:
+        """Say on which capacity a pod belongs, as a patch, for the one cluster of the caller."""
+        fleet, cluster = _only(caller_of(request, "admission"))
+        return await mutated(request, fleet, cluster, timeout)
+
+    @router.post(
+        "/admission/v1/mutate/{fleet}/{cluster}",
+        response_model=documents.AdmissionReview,
+        responses=RESPONSES,
+        openapi_extra=BODY,
+    )
+    async def mutate_for(
+        request: Request, fleet: FleetPath, cluster: ClusterPath, timeout: Timeout = None
+    ) -> Response:
+        """The same, for a caller that may speak for several."""
+        _may(caller_of(request, "admission"), fleet, cluster)
+        return await mutated(request, fleet, cluster, timeout)
+
+    @router.post(
+        "/admission/v1/validate",
+        response_model=documents.AdmissionReview,
+        responses=RESPONSES,
+        openapi_extra=BODY,
+    )
+    async def validate(request: Request) -> Response:
+        """Refuse what a strict policy does not allow, for the one cluster of the caller."""
+        fleet, _ = _only(caller_of(request, "admission"))
+        return await validated(request, fleet)
+
+    @router.post(
+        "/admission/v1/validate/{fleet}/{cluster}",
+        response_model=documents.AdmissionReview,
+        responses=RESPONSES,
+        openapi_extra=BODY,
+    )
+    async def validate_for(request: Request, fleet: FleetPath, cluster: ClusterPath) -> Response:
+        """The same, for a caller that may speak for several."""
+        _may(caller_of(request, "admission"), fleet, cluster)
+        return await validated(request, fleet)
+
+    return router
+
+
+def patience(timeout: str | None) -> float:
+    """After how many seconds there has to be an answer."""
+    given = USUAL_SECONDS
+    if timeout is not None and (found := _TIMEOUT.fullmatch(timeout)):
+        given = int(found[1]) * _UNITS[found[2]]
+    return max(given - SPARE_SECONDS, given / 2)
+
+
+def _read(body: bytes) -> Review:
+    try:
+        return review.read(body)
+    except InvalidRequest as invalid:
+        raise Problem(HTTPStatus.BAD_REQUEST, "invalid_review", invalid.message) from None
+
+
+def _only(caller: Caller) -> tuple[str, str]:
+    """The fleet and the cluster that a caller is of, where that is beyond doubt."""
+    fleets = caller.fleets or ()
+    if len(fleets) != 1 or caller.cluster is None:
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            "wrong_fleet",
+            f"{caller.name} is not of one fleet and one cluster: the address has to name them",
+        )
+    (fleet,) = fleets
+    return fleet, caller.cluster
+
+
+def _may(caller: Caller, fleet: str, cluster: str) -> None:
+    if not caller.may_see(fleet):
+        raise Problem(
+            HTTPStatus.FORBIDDEN, "wrong_fleet", f"{caller.name} may not speak for fleet {fleet}"
+        )
+    if caller.cluster not in {None, cluster}:
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            "wrong_cluster",
+            f"{caller.name} may not speak for cluster {cluster}",
+        )
+
+
+def _json(body: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, media_type="application/json", headers=headers)

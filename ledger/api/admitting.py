@@ -1,0 +1,538 @@
+"""Admissions: many in one commit, each durable before its answer, each answered once.
+
+Whoever asks stands in a line, one for each fleet. What stands there goes into the log in one
+transaction, and while that is written the next ones gather; so a commit costs a burst no more than it
+costs one. The fleet's decider, in whatever process, writes each answer beside its decision, and rings;
+here the answers of all who wait are read by one query (docs/adr/0020).
+
+Where no answer comes in time, the pod is left as it is, and the log is told in the same transaction in
+which that becomes the answer: whatever was or will be reserved for the pod is free again. If the log
+cannot even be told, the pod still is not stopped; a reservation then runs out by itself.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final, Protocol, TypeVar
+
+import orjson
+import structlog
+
+from ledger.admission import answering, asking, json_patch
+from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
+from ledger.api.activity import Served
+from ledger.api.connections import Connections
+from ledger.api.problems import Problem
+from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
+from ledger.events.codec import Accepted
+from ledger.log.admissions import NO_POLICIES, AdmissionDesk, Policies
+from ledger.log.fleets import Fleet
+from ledger.log.read import Ear
+from ledger.units import FleetName, Position
+
+MOST_AT_ONCE: Final = 500
+"""Questions in one transaction: no more than are decided in one, and the lock is soon free again."""
+
+LOOK_SECONDS: Final = 0.1
+"""How long a decision that was made without a ring waits at most."""
+
+OWNER_SECONDS: Final = 0.2
+"""How long a pod waits for its ReplicaSet to be heard of."""
+
+OWNER_LOOK_SECONDS: Final = 0.02
+
+OWNER_AGAIN_SECONDS: Final = 60.0
+"""For how long nobody waits again for a ReplicaSet that was waited for in vain."""
+
+OWNERS_KNOWN: Final = 20_000
+
+BYPASS_SECONDS: Final = 0.4
+"""How long telling the log of an unpatched answer may take: then it is given without."""
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+Listen = Callable[[], Awaitable[Ear]]
+
+
+class Lists(Protocol):
+    """What can be read of a cluster's API server: lists, and nothing else."""
+
+    async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
+        """The pods of a template, as they are after this was asked."""
+        ...
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """A ReplicaSet; None where there is none."""
+        ...
+
+    async def ordinals_start(self, namespace: str, name: str) -> int:
+        """Where the ordinals of a StatefulSet begin."""
+        ...
+
+
+@dataclass(slots=True)
+class Times:
+    """Of one admission, in seconds, part by part."""
+
+    wait: float = 0.0
+    """In the line."""
+    lock: float = 0.0
+    append: float = 0.0
+    decide: float = 0.0
+    """From the commit until the answer was read."""
+    reply: float = 0.0
+
+    def header(self) -> str:
+        """As a Server-Timing header tells it: milliseconds."""
+        parts = ("wait", "lock", "append", "decide", "reply")
+        return ", ".join(f"{part};dur={getattr(self, part) * 1000:.2f}" for part in parts)
+
+
+@dataclass(slots=True, eq=False)
+class _Ask:
+    """Somebody who waits."""
+
+    review: Review
+    by: Controller
+    cluster: str
+    can_list: bool
+    came: float
+    answer: asyncio.Future[bytes]
+    times: Times = field(default_factory=Times)
+    before: list[Accepted] = field(default_factory=list)
+    """What was listed for it, to be told first."""
+    ordinals_start: int = 0
+    owner_settled: bool = False
+    given_up: bool = False
+    position: Position | None = None
+    committed: float = 0.0
+    listing: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """Of one fleet: who waits to be written, and who waits to be answered."""
+
+    fleet: Fleet
+    asks: list[_Ask] = field(default_factory=list)
+    more: list[Accepted] = field(default_factory=list)
+    """Lists that were asked for."""
+    waiting: dict[str, list[_Ask]] = field(default_factory=dict)
+    policies: Policies = NO_POLICIES
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What is sent, and how long it took."""
+
+    body: bytes
+    times: Times
+
+
+class Admissions:
+    """Answers reviews of pods that are about to be created."""
+
+    def __init__(
+        self,
+        desks: Connections[AdmissionDesk],
+        listen: Listen,
+        served: Served,
+        lists: Mapping[str, Lists] | None = None,
+    ) -> None:
+        """``lists`` are the clusters whose API servers may be asked."""
+        self._desks = desks
+        self._listen = listen
+        self._served = served
+        self._lists = lists or {}
+        self._lines: dict[str, _Line] = {}
+        self._hearing: asyncio.Task[None] | None = None
+        self._look = asyncio.Event()
+        self._owners: OrderedDict[tuple[str, str, str | None], float] = OrderedDict()
+        self._aside: set[asyncio.Task[Any]] = set()
+
+    async def answer(
+        self,
+        fleet: FleetName,
+        cluster: str,
+        review: Review,
+        by: Controller,
+        *,
+        seconds: float,
+    ) -> Admitted | None:
+        """The answer to a review, after so many seconds at the latest; None without such a fleet."""
+        loop = asyncio.get_running_loop()
+        ask = _Ask(
+            review=review,
+            by=by,
+            cluster=cluster,
+            can_list=cluster in self._lists,
+            came=perf_counter(),
+            answer=loop.create_future(),
+        )
+        outcome = "answered"
+        try:
+            async with asyncio.timeout(seconds):
+                line = await self._line(fleet)
+                if line is None:
+                    return None
+                if cluster in self._lists and by.kind == "StatefulSet":
+                    ask.ordinals_start = await self._start(ask)
+                line.asks.append(ask)
+                line.came.set()
+                body = await ask.answer
+        except TimeoutError:
+            ask.given_up, outcome = True, "deadline"
+            body = await self._bypassed(fleet, ask, "deadline")
+        except (LogUnavailable, Problem) as error:
+            log.warning("admission_without_log", why=str(error))
+            outcome = "log_unavailable"
+            body = answering.unpatched(review.uid, "log_unavailable", {"fleet": fleet})
+        except (InvalidRequest, InvalidEvent) as error:
+            log.warning("admission_pod_unreadable", why=str(error))
+            outcome = "pod_unreadable"
+            body = await self._bypassed(fleet, ask, "pod_unreadable")
+        except _ListFailed:
+            outcome = "list_failed"
+            body = await self._bypassed(fleet, ask, "list_failed")
+        finally:
+            self._leave(fleet, ask)
+        began = perf_counter()
+        if outcome != "log_unavailable" and not _applies(review, body):
+            log.error("patch_inapplicable", fleet=fleet, uid=review.uid)
+            outcome = "patch_inapplicable"
+            body = answering.unpatched(review.uid, "patch_inapplicable", {"fleet": fleet})
+            self._do_aside(self._tell(fleet, ask, "patch_inapplicable"))
+        ask.times.reply = perf_counter() - began
+        self._served.count_admission(outcome, ask.times, perf_counter() - ask.came)
+        return Admitted(body, ask.times)
+
+    async def close(self) -> None:
+        """Answer nobody any more."""
+        tasks = {line.task for line in self._lines.values() if line.task} | self._aside
+        if self._hearing is not None:
+            tasks.add(self._hearing)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def record(self, fleet: FleetName, number: int) -> bytes | None:
+        """A decision as it was recorded."""
+        line = await self._line(fleet)
+        if line is None:
+            return None
+        async with self._desks.one() as desk:
+            return await desk.record(line.fleet, number)
+
+    async def policies(self, fleet: FleetName) -> Policies | None:
+        """What a fleet's policy is now; None without such a fleet."""
+        line = await self._line(fleet)
+        if line is None:
+            return None
+        async with self._desks.one() as desk:
+            line.policies = await desk.policies(line.fleet, line.policies)
+        return line.policies
+
+    async def _line(self, name: FleetName) -> _Line | None:
+        known = self._lines.get(name)
+        if known is None:
+            async with self._desks.one() as desk:
+                fleet = await desk.find(name)
+            if fleet is None:
+                return None
+            known = self._lines.setdefault(name, _Line(fleet))
+        if known.task is None or known.task.done():
+            known.task = asyncio.create_task(self._write(known))
+        if self._hearing is None or self._hearing.done():
+            self._hearing = asyncio.create_task(self._hear())
+        return known
+
+    def _leave(self, name: FleetName, ask: _Ask) -> None:
+        ask.given_up = True
+        line = self._lines.get(name)
+        waiting = None if line is None else line.waiting.get(ask.review.uid)
+        if line is not None and waiting is not None and ask in waiting:
+            waiting.remove(ask)
+            if not waiting:
+                del line.waiting[ask.review.uid]
+
+    async def _write(self, line: _Line) -> None:
+        """Write down who stands in a line, again and again."""
+        while True:
+            await line.came.wait()
+            line.came.clear()
+            asks = [one for one in line.asks[:MOST_AT_ONCE] if not one.given_up]
+            line.asks = line.asks[MOST_AT_ONCE:]
+            more, line.more = line.more, []
+            if line.asks:
+                line.came.set()
+            if not asks and not more:
+                continue
+            try:
+                async with self._desks.one() as desk:
+                    await self._append(desk, line, asks, more)
+            except (LedgerError, Problem) as error:
+                for ask in asks:
+                    _fail(ask, error)
+
+    async def _append(
+        self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask], more: Sequence[Accepted]
+    ) -> None:
+        asks = await self._with_owners(desk, line, asks)
+        if not asks and not more:
+            return
+        line.policies = await desk.policies(line.fleet, line.policies)
+        events = {one.id: one for one in more}
+        asked: list[_Ask] = []
+        for ask in asks:
+            try:
+                event = asking.requested(
+                    ask.review,
+                    ask.by,
+                    line.policies.spot,
+                    fleet=line.fleet.name,
+                    cluster=ask.cluster,
+                    ordinals_start=ask.ordinals_start,
+                    can_list=ask.can_list,
+                )
+            except (InvalidRequest, InvalidEvent) as error:
+                _fail(ask, error)
+                continue
+            events |= {one.id: one for one in ask.before}
+            events.setdefault(event.id, event)
+            asked.append(ask)
+        if not events:
+            return
+        began = perf_counter()
+        done = await desk.ask(line.fleet, list(events.values()), perf_counter)
+        now = perf_counter()
+        for ask in asked:
+            ask.position = done.positions.get(ask.review.uid)
+            ask.committed = now
+            ask.times.wait = began - ask.came
+            ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
+            if not ask.given_up:
+                line.waiting.setdefault(ask.review.uid, []).append(ask)
+        # Of whoever asks again the answer is there already, and nobody rings for it.
+        self._look.set()
+
+    async def _with_owners(
+        self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
+    ) -> list[_Ask]:
+        """Those whose ReplicaSet is known; the others come again, soon or with what was listed."""
+        now = perf_counter()
+        wanted = {
+            subject: ask
+            for ask in asks
+            if (subject := _replicaset(ask)) and not self._is_settled(line, ask, now)
+        }
+        if not wanted:
+            return list(asks)
+        for subject, payload in (await desk.replicasets(line.fleet, wanted.keys())).items():
+            uid = orjson.loads(payload)["data"].get("uid")
+            self._settle(line, subject, uid, float("inf"))
+            self._settle(line, subject, None, float("inf"))
+        ready: list[_Ask] = []
+        for ask in asks:
+            if self._is_settled(line, ask, now):
+                ready.append(ask)
+            elif ask.cluster in self._lists:
+                self._do_aside(self._look_up(line, ask))
+            elif now - ask.came < OWNER_SECONDS:
+                asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
+            else:
+                subject = _replicaset(ask)
+                assert subject is not None, "who has none is settled"
+                self._settle(line, subject, ask.by.uid, now + OWNER_AGAIN_SECONDS)
+                ready.append(ask)
+        return ready
+
+    def _is_settled(self, line: _Line, ask: _Ask, now: float) -> bool:
+        subject = _replicaset(ask)
+        if subject is None or ask.owner_settled:
+            return True
+        return self._owners.get((line.fleet.name, subject, ask.by.uid), 0.0) > now
+
+    def _settle(self, line: _Line, subject: str, uid: str | None, until: float) -> None:
+        self._owners[line.fleet.name, subject, uid] = until
+        self._owners.move_to_end((line.fleet.name, subject, uid))
+        while len(self._owners) > OWNERS_KNOWN:
+            self._owners.popitem(last=False)
+
+    async def _look_up(self, line: _Line, ask: _Ask) -> None:
+        """Read a ReplicaSet that nobody told of, and let its pod go on, whatever comes of it."""
+        try:
+            found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
+            if found is not None:
+                told = asking.replicaset(found, fleet=line.fleet.name, cluster=ask.cluster)
+                ask.before.append(told)
+        except (LedgerError, OSError, TimeoutError) as error:
+            log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
+        finally:
+            ask.owner_settled = True
+            _again(line, ask)
+
+    async def _start(self, ask: _Ask) -> int:
+        try:
+            return await self._lists[ask.cluster].ordinals_start(ask.review.namespace, ask.by.name)
+        except (LedgerError, OSError) as error:
+            log.warning("statefulset_not_listed", why=str(error), name=ask.by.name)
+            return 0
+
+    async def _hear(self) -> None:
+        """Hear of decisions, and hand out the answers that come with them."""
+        while True:
+            try:
+                async with self._heard() as ear:
+                    while True:
+                        await self._hand_out()
+                        await self._rung(ear)
+            except (LedgerError, Problem, OSError) as error:
+                log.warning("log_unavailable", why=str(error))
+                await asyncio.sleep(LOOK_SECONDS)
+
+    @asynccontextmanager
+    async def _heard(self) -> AsyncIterator[Ear]:
+        listening = await self._listen()
+        try:
+            yield listening
+        finally:
+            with suppress(LedgerError, OSError):
+                await listening.close()
+
+    async def _rung(self, ear: Ear) -> None:
+        ringing = asyncio.ensure_future(ear.bell.wait(at_most=LOOK_SECONDS))
+        looking = asyncio.ensure_future(self._look.wait())
+        try:
+            await asyncio.wait({ringing, looking}, return_when=asyncio.FIRST_COMPLETED)
+            if ear.closed:
+                raise LogUnavailable("nothing is heard of decisions any more")
+        finally:
+            ringing.cancel()
+            looking.cancel()
+        self._look.clear()
+
+    async def _hand_out(self) -> None:
+        for line in list(self._lines.values()):
+            if not line.waiting:
+                continue
+            async with self._desks.one() as desk:
+                given = await desk.given(line.fleet, line.waiting.keys())
+                now = perf_counter()
+                for uid, body in given.items():
+                    for ask in line.waiting.pop(uid, ()):
+                        ask.times.decide = now - ask.committed
+                        if not ask.answer.done():
+                            ask.answer.set_result(body)
+                await self._list_where_wanted(desk, line)
+
+    async def _list_where_wanted(self, desk: AdmissionDesk, line: _Line) -> None:
+        """Of those who can list pods and have no answer, find whose decision wants that first."""
+        able = {
+            ask.position: ask
+            for asks in line.waiting.values()
+            for ask in asks[:1]
+            if ask.can_list and not ask.listing and ask.position is not None
+        }
+        if not able:
+            return
+        for position in await desk.decided(line.fleet, able.keys()):
+            ask = able[position]
+            # The answer and its decision came together, between the two looks.
+            if ask.review.uid in await desk.given(line.fleet, [ask.review.uid]):
+                self._look.set()
+                continue
+            ask.listing = True
+            self._do_aside(self._list(line, ask))
+
+    async def _list(self, line: _Line, ask: _Ask) -> None:
+        template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
+        try:
+            pods = await self._lists[ask.cluster].pods(ask.review.namespace, template)
+            line.more.append(
+                asking.pods_listed(
+                    ask.review.uid,
+                    template,
+                    pods,
+                    fleet=line.fleet.name,
+                    cluster=ask.cluster,
+                )
+            )
+            line.came.set()
+        except (LedgerError, OSError, TimeoutError) as error:
+            log.warning("pods_not_listed", why=str(error))
+            _fail(ask, _ListFailed(str(error)))
+
+    async def _bypassed(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
+        """The answer that stands: ours without a patch, or the one that just came."""
+        telling = self._kept(self._tell(fleet, ask, reason))
+        await asyncio.wait({telling}, timeout=BYPASS_SECONDS)
+        if telling.done() and not telling.cancelled() and telling.exception() is None:
+            return telling.result()
+        return answering.unpatched(ask.review.uid, reason, {"fleet": fleet})
+
+    async def _tell(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
+        uid = ask.review.uid
+        answer = answering.unpatched(uid, reason, {"fleet": fleet})
+        try:
+            line = await self._line(fleet)
+            if line is None:
+                return answer
+            event = asking.bypassed(uid, reason, fleet=fleet, cluster=ask.cluster)
+            async with self._desks.one() as desk:
+                return await desk.bypass(line.fleet, event, uid, answer)
+        except (LedgerError, Problem) as error:
+            log.warning("bypass_not_recorded", why=str(error), uid=uid)
+            return answer
+
+    def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something beside answering."""
+        _ = self._kept(work)
+
+    def _kept(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin something; nobody else has to hold on to it."""
+        task = asyncio.create_task(work)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+        return task
+
+
+class _ListFailed(LedgerError):
+    """The pods could not be listed, so nothing more can be said."""
+
+
+def _applies(review: Review, body: bytes) -> bool:
+    """Try the patch of an answer on the very object that was sent."""
+    operations = answering.operations(body)
+    if not operations:
+        return True
+    try:
+        json_patch.apply(review.object, operations)
+    except json_patch.Inapplicable as error:
+        log.error("patch_inapplicable", why=str(error))  # noqa: TRY400 - said by name
+        return False
+    return True
+
+
+def _replicaset(ask: _Ask) -> str | None:
+    """The subject of a pod's ReplicaSet; None where it has none."""
+    if ask.by.kind != "ReplicaSet":
+        return None
+    return f"{ask.cluster}/{ask.review.namespace}/{ask.by.name}"
+
+
+def _again(line: _Line, ask: _Ask) -> None:
+    line.asks.append(ask)
+    line.came.set()
+
+
+def _fail(ask: _Ask, error: Exception) -> None:
+    if not ask.answer.done():
+        ask.answer.set_exception(error)

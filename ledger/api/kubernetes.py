@@ -1,0 +1,166 @@
+"""What is read of a cluster's API server: three kinds of lists, and nothing is ever written.
+
+Only ``list`` is asked for, so that is all that a service account has to be allowed. Lists are rare: where
+pods of a template must have gone unheard of, where a ReplicaSet is younger than what was told, and for the
+first ordinal of a StatefulSet. So each has a connection of its own, in a thread, by the standard library.
+
+A list without a resource version is as new as what the API server has written: whatever was created or
+deleted before it was asked for is seen in it, or gone.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import orjson
+
+from ledger.admission.review import TEMPLATE_HASH, Json, of
+from ledger.api.access import CLUSTER
+from ledger.errors import SetupProblem
+
+SECONDS: Final = 2.0
+"""How long a list may take: a pod waits for it."""
+
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where Kubernetes puts what a process inside a cluster needs to ask its API server."""
+
+SETS_KNOWN_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where an API server is, and as whom it is asked."""
+
+    url: str
+    ca: Path | None
+    token: Path | None
+    """Read each time: it is replaced while it is in use."""
+
+
+class Kubernetes:
+    """Lists of one cluster."""
+
+    def __init__(self, server: Server) -> None:
+        parts = urlsplit(server.url)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise SetupProblem(f"{server.url}: it begins with http:// or https:// and names a host")
+        self._host, self._port = parts.hostname, parts.port
+        self._path = parts.path.rstrip("/")
+        self._token = server.token
+        self._context = None
+        if parts.scheme == "https":
+            try:
+                self._context = ssl.create_default_context(cafile=server.ca)
+            except OSError as error:
+                raise SetupProblem(f"{server.ca}: {error}") from error
+        self._starts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
+        """The pods of a template."""
+        wanted = {"labelSelector": f"{TEMPLATE_HASH}={template_hash}"}
+        return await self._list(f"/api/v1/namespaces/{_part(namespace)}/pods", wanted)
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """A ReplicaSet."""
+        return await self._named("replicasets", namespace, name)
+
+    async def ordinals_start(self, namespace: str, name: str) -> int:
+        """Where the ordinals of a StatefulSet begin; what was read lately is not asked again."""
+        known = self._starts.get((namespace, name))
+        now = monotonic()
+        if known is not None and known[0] > now:
+            return known[1]
+        found = await self._named("statefulsets", namespace, name)
+        start = of(of(found or {}, "spec"), "ordinals").get("start", 0)
+        first = start if isinstance(start, int) and start >= 0 else 0
+        self._starts = {key: one for key, one in self._starts.items() if one[0] > now}
+        self._starts[namespace, name] = (now + SETS_KNOWN_SECONDS, first)
+        return first
+
+    async def _named(self, noun: str, namespace: str, name: str) -> Json | None:
+        wanted = {"fieldSelector": f"metadata.name={name}"}
+        path = f"/apis/apps/v1/namespaces/{_part(namespace)}/{noun}"
+        found = await self._list(path, wanted)
+        return found[0] if found else None
+
+    async def _list(self, path: str, wanted: Mapping[str, str]) -> list[Json]:
+        async with asyncio.timeout(SECONDS):
+            return await asyncio.to_thread(self._asked, f"{self._path}{path}?{urlencode(wanted)}")
+
+    def _asked(self, path: str) -> list[Json]:
+        headers = {"Accept": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token.read_text().strip()}"
+        connection = (
+            http.client.HTTPConnection(self._host, self._port, timeout=SECONDS)
+            if self._context is None
+            else http.client.HTTPSConnection(
+                self._host, self._port, timeout=SECONDS, context=self._context
+            )
+        )
+        try:
+            connection.request("GET", path, headers=headers)
+            response = connection.getresponse()
+            said = response.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"{path}: {error!r}") from error
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise OSError(f"{path}: {response.status} {response.reason}")
+        try:
+            items = orjson.loads(said)["items"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise OSError(f"{path}: it is no list: {error!r}") from error
+        return [one for one in items or () if isinstance(one, dict)]
+
+
+def read(path: Path) -> dict[str, Kubernetes]:
+    """The clusters that a file names; SetupProblem where it says anything else."""
+    try:
+        said = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SetupProblem(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise SetupProblem(f"{path}: it is no JSON: {error}") from error
+    if not isinstance(said, dict) or not said:
+        raise SetupProblem(f"{path}: an object with at least one cluster belongs here")
+    found = {}
+    for cluster, entry in said.items():
+        if not CLUSTER.fullmatch(cluster) or not isinstance(entry, dict):
+            raise SetupProblem(
+                f"{path}: {cluster}: the name of a cluster and an object belong here"
+            )
+        found[cluster] = Kubernetes(_server(entry, f"{path}: {cluster}"))
+    return found
+
+
+def _server(entry: dict[str, Any], where: str) -> Server:
+    if entry == {"in_cluster": True}:
+        host = os.environ.get("KUBERNETES_SERVICE_HOST")
+        port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        if host is None:
+            raise SetupProblem(f"{where}: this process is in no cluster")
+        shown = f"[{host}]" if ":" in host else host
+        return Server(f"https://{shown}:{port}", ACCOUNT / "ca.crt", ACCOUNT / "token")
+    if unknown := set(entry) - {"server", "ca", "token"}:
+        raise SetupProblem(f"{where}: nobody knows {', '.join(sorted(unknown))}")
+    if not isinstance(entry.get("server"), str):
+        raise SetupProblem(f"{where}: server is an address, or in_cluster is true")
+    files = [entry.get("ca"), entry.get("token")]
+    if not all(one is None or isinstance(one, str) for one in files):
+        raise SetupProblem(f"{where}: ca and token are files")
+    ca, token = (None if one is None else Path(one) for one in files)
+    return Server(entry["server"], ca, token)
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,234 @@
+"""Admissions in the log: asked in batches, answered once, found again by whoever asks.
+
+The decider writes an answer in the transaction of the decision it follows from; whoever is at the door
+writes one, with the event that says so, where the decision did not come in time. The first of the two
+stands (``admission_answers``), whatever the other says, and is read back by its uid. Both insert in the
+order of uids, so that neither waits for the other in a circle.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, Self
+
+import asyncpg
+
+from ledger.errors import LogUnavailable, SetupProblem
+from ledger.events.codec import Accepted, decode
+from ledger.facts.control import PolicyChanged
+from ledger.facts.policy import Policy, SpotPolicy, merge
+from ledger.log import fleets, trees
+from ledger.log.append import append
+from ledger.log.database import connect, refusals_named
+from ledger.log.fleets import Fleet
+from ledger.log.messages import Coordinates, Message
+from ledger.units import FleetName, Position
+
+COMMIT_SECONDS: Final = 5
+"""How long a batch of admissions may take: nobody waits for its answers longer."""
+
+_OWN: Final = Coordinates("ledger", None, None, None)
+
+_POLICY: Final = "ledger.policy.policy.changed.v1"
+
+
+class Answer(NamedTuple):
+    """What is said to whoever asked under this uid."""
+
+    uid: str
+    position: Position
+    """Of the event that was decided, or that says that nothing was."""
+    answer: bytes
+    bypassed: bool = False
+
+
+class Asked(NamedTuple):
+    """What became of a batch of events."""
+
+    positions: Mapping[str, Position]
+    """By the id of the event: where it stands, from this time or an earlier one."""
+    lock_seconds: float
+    append_seconds: float
+    """From the lock to the commit."""
+
+
+async def give(connection: asyncpg.Connection, fleet: int, answers: Sequence[Answer]) -> None:
+    """Write answers; of a uid that has one already it stands."""
+    ordered = sorted(answers)
+    await connection.execute(
+        "INSERT INTO ledger.admission_answers (fleet, uid, position, bypassed, answer)"
+        " SELECT $1, uid, position, bypassed, answer"
+        "   FROM unnest($2::text[], $3::bigint[], $4::boolean[], $5::bytea[])"
+        "        AS given (uid, position, bypassed, answer) ORDER BY uid"
+        " ON CONFLICT DO NOTHING",
+        fleet,
+        [one.uid for one in ordered],
+        [one.position for one in ordered],
+        [one.bypassed for one in ordered],
+        [one.answer for one in ordered],
+    )
+
+
+class AdmissionDesk:
+    """One connection over which admissions are asked and answers are read."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connect as a writer."""
+        return cls(await connect(url, "ledger_writer"))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can be used no more."""
+        return self._connection.is_closed()
+
+    async def close(self) -> None:
+        """End the connection; whatever it was in the middle of did not happen."""
+        with suppress(LogUnavailable, SetupProblem), refusals_named():
+            await self._connection.close(timeout=5)
+
+    async def find(self, name: FleetName) -> Fleet | None:
+        """The fleet of this name, if it has been opened."""
+        return await fleets.find(self._connection, name)
+
+    async def ask(
+        self, fleet: Fleet, events: Sequence[Accepted], clock: Callable[[], float]
+    ) -> Asked:
+        """Append events in one transaction; those that are there already stay where they are."""
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                with refusals_named():
+                    return await self._ask(fleet, events, clock)
+        except TimeoutError:
+            self._connection.terminate()
+            raise LogUnavailable(f"the log: no commit within {COMMIT_SECONDS} s") from None
+
+    async def _ask(
+        self, fleet: Fleet, events: Sequence[Accepted], clock: Callable[[], float]
+    ) -> Asked:
+        connection = self._connection
+        began = clock()
+        async with connection.transaction():
+            head = await trees.lock(connection, fleet.number, "events")
+            locked = clock()
+            messages = [(Message(_OWN, one, None, None), one) for one in events]
+            done = await append(connection, fleet, messages, ask_first=True, head=head)
+            if done.count:
+                await connection.execute("NOTIFY ledger_events")
+        committed = clock()
+        positions = {
+            one.id: Position(done.known[one.identity][1])
+            for one in events
+            if one.identity in done.known
+        }
+        return Asked(positions, locked - began, committed - locked)
+
+    async def given(self, fleet: Fleet, uids: Collection[str]) -> dict[str, bytes]:
+        """The answers there are to these."""
+        with refusals_named():
+            rows = await self._connection.fetch(
+                "SELECT uid, answer FROM ledger.admission_answers"
+                " WHERE fleet = $1 AND uid = ANY($2::text[])",
+                fleet.number,
+                list(uids),
+            )
+        return {row["uid"]: row["answer"] for row in rows}
+
+    async def decided(self, fleet: Fleet, positions: Collection[Position]) -> set[Position]:
+        """At which of these positions there is a decision about an admission."""
+        with refusals_named():
+            rows = await self._connection.fetch(
+                "SELECT position FROM ledger.decisions"
+                " WHERE fleet = $1 AND position = ANY($2::bigint[]) AND kind = 'capacity_class'",
+                fleet.number,
+                list(positions),
+            )
+        return {Position(row["position"]) for row in rows}
+
+    async def bypass(self, fleet: Fleet, event: Accepted, uid: str, answer: bytes) -> bytes:
+        """Write an answer without a decision, and the event that says so; the answer that stands.
+
+        Nothing is written where the decision came first.
+        """
+        connection = self._connection
+        with refusals_named():
+            async with connection.transaction():
+                head = await trees.lock(connection, fleet.number, "events")
+                message = Message(_OWN, event, None, None)
+                first = Answer(uid, Position(head.frontier.size), answer, bypassed=True)
+                # Where the decider is about to give one, this waits for it.
+                await give(connection, fleet.number, [first])
+                stands = (await self.given(fleet, [uid]))[uid]
+                if stands == answer:
+                    await append(connection, fleet, [(message, event)], ask_first=True, head=head)
+                    await connection.execute("NOTIFY ledger_events")
+        return stands
+
+    async def replicasets(self, fleet: Fleet, subjects: Collection[str]) -> dict[str, bytes]:
+        """The newest report of each of these ReplicaSets, by its subject."""
+        with refusals_named():
+            rows = await self._connection.fetch(
+                "SELECT DISTINCT ON (subject) subject, payload FROM ledger.events"
+                " WHERE fleet = $1 AND subject = ANY($2::text[])"
+                "   AND type = 'ledger.workload.replicaset.upserted.v1'"
+                " ORDER BY subject, position DESC",
+                fleet.number,
+                list(subjects),
+            )
+        return {row["subject"]: row["payload"] for row in rows}
+
+    async def record(self, fleet: Fleet, number: int) -> bytes | None:
+        """The record of a decision."""
+        with refusals_named():
+            found: bytes | None = await self._connection.fetchval(
+                "SELECT record FROM ledger.decisions WHERE fleet = $1 AND number = $2",
+                fleet.number,
+                number,
+            )
+        return found
+
+    async def policies(self, fleet: Fleet, behind: "Policies") -> "Policies":
+        """What the fleet's policy is by now, from what it was."""
+        if behind.default is None:
+            born = await fleets.read_genesis(self._connection, fleet)
+            if born is None:
+                return behind
+            behind = Policies(born.policy, born.policy, behind.through)
+        assert behind.default is not None, "it was just read"
+        with refusals_named():
+            rows = await self._connection.fetch(
+                "SELECT position, payload, revision FROM ledger.events"
+                " WHERE fleet = $1 AND subject = $2 AND type = $3 AND position > $4"
+                " ORDER BY position",
+                fleet.number,
+                fleet.name,
+                _POLICY,
+                behind.through,
+            )
+        policy, through = behind.policy, behind.through
+        for row in rows:
+            fact = decode(row["payload"], revision=row["revision"])
+            assert isinstance(fact, PolicyChanged), f"position {row['position']} is no policy"
+            policy = merge(policy, fact.change, default=behind.default)
+            through = row["position"]
+        return Policies(behind.default, policy, through)
+
+
+class Policies(NamedTuple):
+    """What a fleet's policy is, as far as it was read."""
+
+    default: Policy | None
+    """Its genesis's; None before its first event."""
+    policy: Policy
+    through: int
+
+    @property
+    def spot(self) -> SpotPolicy:
+        """What it says of on-demand and spot nodes."""
+        return self.policy.spot
+
+
+NO_POLICIES: Final = Policies(None, Policy(), -1)

@@ -1,0 +1,230 @@
+"""Where the log does not say enough, an API server's lists do: an emulated one, over a real socket."""
+
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import pytest_asyncio
+
+from ledger.api import kubernetes
+from ledger.errors import SetupProblem
+from tests.api.admitting import (
+    CLUSTER,
+    Answer,
+    Json,
+    Webhook,
+    classes,
+    deployment,
+    hooked,
+    pod,
+    replicaset,
+    review,
+    told,
+)
+from tests.postgres import Postgres
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@dataclass(slots=True)
+class Objects:
+    """What an API server has."""
+
+    lists: dict[str, list[Json]] = field(default_factory=dict)
+    broken: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def listed(self, path: str) -> Json | None:
+        """A list; None where it is not to be had."""
+        self.asked.append(path)
+        if self.broken:
+            return None
+        parts = urlsplit(path)
+        noun = parts.path.rpartition("/")[2]
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        found = self.lists.get(noun, [])
+        if label := query.get("labelSelector"):
+            key, _, value = label.partition("=")
+            found = [one for one in found if one["metadata"]["labels"].get(key) == value]
+        if name := query.get("fieldSelector"):
+            found = [one for one in found if f"metadata.name={one['metadata']['name']}" == name]
+        return {"kind": "List", "items": found}
+
+
+@pytest.fixture(scope="module")
+def objects() -> Objects:
+    return Objects()
+
+
+@pytest.fixture(scope="module")
+def server(objects: Objects) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.headers["Authorization"] == "Bearer of-the-account"
+            found = objects.listed(self.path)
+            body = b"" if found is None else json.dumps(found).encode()
+            self.send_response(500 if found is None else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+            """Nobody reads it."""
+
+    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    thread.join()
+    served.server_close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def webhook(
+    postgres: Postgres, server: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Webhook]:
+    directory = tmp_path_factory.mktemp("account")
+    token, file = directory / "token", directory / "kubernetes.json"
+    token.write_text("of-the-account\n")
+    file.write_text(json.dumps({CLUSTER: {"server": server, "token": str(token)}}))
+    async with postgres.database() as url, hooked(url, lists={**kubernetes.read(file)}) as running:
+        await running.tell(told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}))
+        yield running
+
+
+def created(answer: Answer, about: Json, name: str, **status: Any) -> Json:
+    """The pod as it is there once it was admitted."""
+    patched = answer.applied(about)
+    patched["metadata"]["name"] = name
+    patched["status"] = {"phase": "Running", **status}
+    return patched
+
+
+async def events(webhook: Webhook, *words: str) -> list[Json]:
+    """What was told by these types."""
+    rows = await webhook.rows(
+        "SELECT convert_from(payload, 'utf8') FROM ledger.events WHERE type = ANY($1)"
+        " ORDER BY position",
+        [f"ledger.workload.{word}.v1" for word in words],
+    )
+    return [json.loads(payload)["data"] for (payload,) in rows]
+
+
+@pytest.mark.parametrize(("lost", "class_"), [("first", "od"), ("second", "spot")])
+async def test_where_a_pod_must_have_gone_they_are_listed_before_the_answer(
+    webhook: Webhook, objects: Objects, lost: str, class_: str
+) -> None:
+    name = f"lists-{lost}"
+    await webhook.tell(deployment(name, 2, "1"), replicaset(name, "7", 2))
+    about = pod(("ReplicaSet", f"{name}-7"))
+    first, second = [await webhook.mutate(review(about)) for _ in range(2)]
+    assert classes([first, second]) == ["od", "spot"]
+    there = created(second if lost == "first" else first, about, f"{name}-a")
+    gone = created(first, about, f"{name}-b", phase="Failed")
+    objects.lists["pods"] = [there, gone]
+    objects.asked.clear()
+
+    third = await webhook.mutate(review(about))
+
+    assert classes([third]) == [class_]
+    assert objects.asked == ["/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7"]
+    listed = (await events(webhook, "pods.listed"))[-1]
+    assert listed["present"] == [
+        there["metadata"]["annotations"]["distributed-scheduling/reservation"]
+    ]
+    assert listed["others"] == []
+
+
+async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("fails", 1, "1"), replicaset("fails", "7", 1))
+    about = pod(("ReplicaSet", "fails-7"))
+    first = await webhook.mutate(review(about))
+    objects.broken = True
+    try:
+        second = await webhook.mutate(review(about))
+    finally:
+        objects.broken = False
+
+    assert classes([first]) == ["od"]
+    assert second.warnings == ["ledger: the pods could not be listed, the pod is left as it is"]
+    assert (await events(webhook, "admission.bypassed"))[-1]["reason"] == "list_failed"
+
+
+async def test_a_replicaset_that_was_not_told_is_listed_and_told_first(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("young", 3, "1"))
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "young-7",
+                "uid": "uid-of-young-7",
+                "resourceVersion": "41",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [
+                    {"kind": "Deployment", "name": "young", "uid": "d1", "controller": True}
+                ],
+            },
+            "spec": {"replicas": 3},
+        }
+    ]
+
+    answers = [await webhook.mutate(review(pod(("ReplicaSet", "young-7")))) for _ in range(2)]
+
+    assert classes(answers) == ["od", "spot"]
+    found = [
+        one for one in await events(webhook, "replicaset.upserted") if one["name"] == "young-7"
+    ]
+    assert [(one["replicas"], one["owner"]["name"]) for one in found] == [(3, "young")]
+
+
+async def test_ordinals_of_a_statefulset_begin_where_it_says(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("late-db", 5, "3", kind="StatefulSet"))
+    objects.lists["statefulsets"] = [
+        {"metadata": {"name": "late-db", "labels": {}}, "spec": {"ordinals": {"start": 10}}}
+    ]
+
+    answers = [
+        await webhook.mutate(review(pod(("StatefulSet", "late-db"), name=f"late-db-{ordinal}")))
+        for ordinal in (10, 12, 13)
+    ]
+
+    assert classes(answers) == ["od", "od", "spot"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[]",
+        "{}",
+        "{",
+        '{"m1": {}}',
+        '{"m1": {"server": "ftp://x"}}',
+        '{"m1": {"server": "https://x", "password": "y"}}',
+        '{"m1": {"server": "https://x", "token": 7}}',
+        '{"m1": {"server": "https://x", "ca": "/nowhere/ca.pem"}}',
+        '{"a/b": {"server": "https://x"}}',
+        '{"m1": {"in_cluster": true}}',
+    ],
+)
+async def test_a_file_of_api_servers_that_says_anything_else_is_refused(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    path = tmp_path / "kubernetes.json"
+    path.write_text(said)
+
+    with pytest.raises(SetupProblem):
+        kubernetes.read(path)
