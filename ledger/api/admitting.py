@@ -28,6 +28,7 @@ from ledger.api.connections import Connections
 from ledger.api.problems import Problem
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
 from ledger.events.codec import Accepted
+from ledger.facts.policy import SpotPolicy
 from ledger.log.admissions import NO_POLICIES, AdmissionDesk, Policies
 from ledger.log.fleets import Fleet
 from ledger.log.read import Ear
@@ -288,37 +289,20 @@ class Admissions:
         asks = await self._with_owners(desk, line, asks)
         if not asks and not more:
             return
-        line.policies = await desk.policies(line.fleet, line.policies)
-        events = {one.id: one for one in more}
-        asked: list[_Ask] = []
-        for ask in asks:
-            try:
-                event = asking.requested(
-                    ask.review,
-                    ask.by,
-                    line.policies.spot,
-                    fleet=line.fleet.name,
-                    cluster=ask.cluster,
-                    ordinals_start=ask.ordinals_start,
-                    can_list=ask.can_list,
-                )
-            except (InvalidRequest, InvalidEvent) as error:
-                _fail(ask, error)
-                continue
-            events |= {one.id: one for one in ask.before}
-            events.setdefault(event.id, event)
-            asked.append(ask)
-        if not events:
-            return
+
+        def build(spot: SpotPolicy) -> list[Accepted]:
+            return _events(line.fleet.name, asks, more, spot)
+
         began = perf_counter()
-        done = await desk.ask(line.fleet, list(events.values()), perf_counter)
+        done = await desk.ask(line.fleet, line.policies, build, perf_counter)
+        line.policies = done.policies
         now = perf_counter()
-        for ask in asked:
+        for ask in asks:
             ask.position = done.positions.get(ask.review.uid)
             ask.committed = now
             ask.times.wait = began - ask.came
             ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
-            if not ask.given_up:
+            if not ask.given_up and not ask.answer.done():
                 line.waiting.setdefault(ask.review.uid, []).append(ask)
         # Of whoever asks again the answer is there already, and nobody rings for it.
         self._look.set()
@@ -519,6 +503,30 @@ def _applies(review: Review, body: bytes) -> bool:
         log.error("patch_inapplicable", why=str(error))  # noqa: TRY400 - said by name
         return False
     return True
+
+
+def _events(
+    fleet: FleetName, asks: Sequence[_Ask], more: Sequence[Accepted], spot: SpotPolicy
+) -> list[Accepted]:
+    """What is told for these, each once; whoever has a pod that cannot be told of hears of it."""
+    events = {one.id: one for one in more}
+    for ask in asks:
+        try:
+            event = asking.requested(
+                ask.review,
+                ask.by,
+                spot,
+                fleet=fleet,
+                cluster=ask.cluster,
+                ordinals_start=ask.ordinals_start,
+                can_list=ask.can_list,
+            )
+        except (InvalidRequest, InvalidEvent) as error:
+            _fail(ask, error)
+            continue
+        events |= {one.id: one for one in ask.before}
+        events.setdefault(event.id, event)
+    return list(events.values())
 
 
 def _replicaset(ask: _Ask) -> str | None:

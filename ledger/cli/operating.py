@@ -50,9 +50,10 @@ def up(
     database_url: DatabaseUrl = None,
     data: Data = None,
 ) -> None:
-    """Run everything: the log, the decider, maintenance, and Kafka where there is one.
+    """Run everything: the log, the decider, maintenance, Kafka and HTTP where they are wanted.
 
-    Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set; unknown fleets are opened on sight
+    Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set, HTTP where LEDGER_ACCESS names a file that
+    says who may come in (LEDGER_HTTP_PORT, LEDGER_TLS_CERTIFICATE and the others of `serve` count); unknown fleets are opened on sight
     unless LEDGER_FLEET_CREATE says never. Each part is a process of its own and is started again
     if it ends. Ctrl-C stops them all; the data stays. With `--metrics-port`, the metrics of all
     parts are served in one place.
@@ -64,6 +65,8 @@ def up(
         parts = [["decide", "--quiet"], ["maintain", "--every", str(MAINTAIN_SECONDS)]]
         if os.environ.get("LEDGER_KAFKA_BOOTSTRAP"):
             parts += [["consume"], ["publish"]]
+        if os.environ.get("LEDGER_ACCESS"):
+            parts.append(["serve"])
         aside.print(f"log: {parse(url).shown}", soft_wrap=True)
         aside.print("stream events in:  [bold]ledger ingest FILE[/bold]")
         aside.print("watch decisions:   [bold]ledger watch[/bold]")
@@ -86,7 +89,7 @@ def up(
     run_until_asked(main)
 
 
-MEASURED: Final = frozenset({"decide", "consume", "publish"})
+MEASURED: Final = frozenset({"decide", "consume", "publish", "serve"})
 """The parts that have something to tell."""
 
 

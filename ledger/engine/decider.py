@@ -66,6 +66,9 @@ from ledger.views.released import Released
 POLL_SECONDS: Final = 0.5
 """How long a missed notification can go unnoticed, or a log's clock that was set."""
 
+LOOK_SECONDS: Final = 0.25
+"""How long a fleet that was just opened can go unnoticed."""
+
 RECONNECT_SECONDS: Final = 1.0
 
 MICRO: Final = 1_000_000
@@ -514,6 +517,7 @@ class Deciders:
         self._snapshots = snapshots
         self._by_name: dict[str, Decider] = {}
         self._standby_told_at = float("-inf")
+        self._looked_at = float("-inf")
         self.stopped: dict[str, LedgerStopped] = {}
         """Fleets that a person has to look at, and why. They stop nobody else."""
 
@@ -525,7 +529,12 @@ class Deciders:
 
     async def turn(self, *, ticks: bool) -> bool:
         """One batch for each fleet; False where no fleet had anything to do."""
-        for fleet in await fleets.every(self._connection):
+        now = asyncio.get_running_loop().time()
+        # Whoever decides to the end must not miss a fleet; else a new one has a moment.
+        found: Sequence[Fleet] = ()
+        if ticks or now - self._looked_at > LOOK_SECONDS:
+            found, self._looked_at = await fleets.every(self._connection), now
+        for fleet in found:
             if fleet.name in self._by_name or (self._only and fleet.name not in self._only):
                 continue
             self._by_name[fleet.name] = Decider(

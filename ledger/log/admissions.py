@@ -27,6 +27,9 @@ from ledger.units import FleetName, Position
 COMMIT_SECONDS: Final = 5
 """How long a batch of admissions may take: nobody waits for its answers longer."""
 
+Build = Callable[[SpotPolicy], Sequence[Accepted]]
+"""Makes the events of questions, by what the policy says of on-demand and spot nodes."""
+
 _OWN: Final = Coordinates("ledger", None, None, None)
 
 _POLICY: Final = "ledger.policy.policy.changed.v1"
@@ -47,6 +50,8 @@ class Asked(NamedTuple):
 
     positions: Mapping[str, Position]
     """By the id of the event: where it stands, from this time or an earlier one."""
+    policies: "Policies"
+    """What was found of the policy, to be known from now on."""
     lock_seconds: float
     append_seconds: float
     """From the lock to the commit."""
@@ -95,25 +100,33 @@ class AdmissionDesk:
         return await fleets.find(self._connection, name)
 
     async def ask(
-        self, fleet: Fleet, events: Sequence[Accepted], clock: Callable[[], float]
+        self, fleet: Fleet, known: "Policies", build: Build, clock: Callable[[], float]
     ) -> Asked:
-        """Append events in one transaction; those that are there already stay where they are."""
+        """Append events in one transaction; those that are there already stay where they are.
+
+        ``build`` makes them by the policy. It is called again, under the lock, where the log went on
+        since the policy was read and the policy with it.
+        """
         try:
             async with asyncio.timeout(COMMIT_SECONDS):
                 with refusals_named():
-                    return await self._ask(fleet, events, clock)
+                    return await self._ask(fleet, known, build, clock)
         except TimeoutError:
             self._connection.terminate()
             raise LogUnavailable(f"the log: no commit within {COMMIT_SECONDS} s") from None
 
     async def _ask(
-        self, fleet: Fleet, events: Sequence[Accepted], clock: Callable[[], float]
+        self, fleet: Fleet, known: "Policies", build: Build, clock: Callable[[], float]
     ) -> Asked:
         connection = self._connection
+        events = build(known.spot)
         began = clock()
         async with connection.transaction():
             head = await trees.lock(connection, fleet.number, "events")
             locked = clock()
+            policies = await self._policies(fleet, known, size=head.frontier.size)
+            if policies.spot != known.spot:
+                events = build(policies.spot)
             messages = [(Message(_OWN, one, None, None), one) for one in events]
             done = await append(connection, fleet, messages, ask_first=True, head=head)
             if done.count:
@@ -124,7 +137,8 @@ class AdmissionDesk:
             for one in events
             if one.identity in done.known
         }
-        return Asked(positions, locked - began, committed - locked)
+        policies = policies._replace(through=done.size - 1)
+        return Asked(positions, policies, locked - began, committed - locked)
 
     async def given(self, fleet: Fleet, uids: Collection[str]) -> dict[str, bytes]:
         """The answers there are to these."""
@@ -190,31 +204,39 @@ class AdmissionDesk:
             )
         return found
 
-    async def policies(self, fleet: Fleet, behind: "Policies") -> "Policies":
+    async def policies(self, fleet: Fleet, known: "Policies") -> "Policies":
         """What the fleet's policy is by now, from what it was."""
-        if behind.default is None:
+        size, _ = await trees.recorded_root(self._connection, fleet.number, "events")
+        return await self._policies(fleet, known, size=size)
+
+    async def _policies(self, fleet: Fleet, known: "Policies", *, size: int) -> "Policies":
+        """What the policy is where the log has so many events."""
+        if size == known.through + 1:
+            return known
+        default = known.default
+        if default is None:
             born = await fleets.read_genesis(self._connection, fleet)
             if born is None:
-                return behind
-            behind = Policies(born.policy, born.policy, behind.through)
-        assert behind.default is not None, "it was just read"
+                return known
+            default = born.policy
+            known = Policies(default, default, known.through)
         with refusals_named():
             rows = await self._connection.fetch(
                 "SELECT position, payload, revision FROM ledger.events"
-                " WHERE fleet = $1 AND subject = $2 AND type = $3 AND position > $4"
-                " ORDER BY position",
+                " WHERE fleet = $1 AND subject = $2 AND type = $3"
+                "   AND position > $4 AND position < $5 ORDER BY position",
                 fleet.number,
                 fleet.name,
                 _POLICY,
-                behind.through,
+                known.through,
+                size,
             )
-        policy, through = behind.policy, behind.through
+        policy = known.policy
         for row in rows:
             fact = decode(row["payload"], revision=row["revision"])
             assert isinstance(fact, PolicyChanged), f"position {row['position']} is no policy"
-            policy = merge(policy, fact.change, default=behind.default)
-            through = row["position"]
-        return Policies(behind.default, policy, through)
+            policy = merge(policy, fact.change, default=default)
+        return Policies(default, policy, size - 1)
 
 
 class Policies(NamedTuple):
@@ -224,6 +246,7 @@ class Policies(NamedTuple):
     """Its genesis's; None before its first event."""
     policy: Policy
     through: int
+    """Position of the last event that was looked at."""
 
     @property
     def spot(self) -> SpotPolicy:

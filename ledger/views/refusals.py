@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -118,7 +119,7 @@ def _about(decision: Decision) -> Question | None:
             return None if waits_for == WAITS_FOR_NOTHING else (wanted, decision.subject)
         case Deployment(complete=False) | DiskPlacement(complete=False):
             return None
-        case Eviction() | Incident() | Proposal() | Repair():
+        case Admission() | Eviction() | Incident() | Proposal() | Repair():
             return None
         case Allocation(waiting=waiting) if waiting:
             return None
