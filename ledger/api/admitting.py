@@ -304,8 +304,9 @@ class Admissions:
             ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
             if not ask.given_up and not ask.answer.done():
                 line.waiting.setdefault(ask.review.uid, []).append(ask)
-        # Of whoever asks again the answer is there already, and nobody rings for it.
-        self._look.set()
+        if any(ask.position is not None and ask.position < done.first for ask in asks):
+            # Of whoever asks again the answer may be there already, and nobody rings for it.
+            self._look.set()
 
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]

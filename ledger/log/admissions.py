@@ -52,6 +52,8 @@ class Asked(NamedTuple):
     """By the id of the event: where it stands, from this time or an earlier one."""
     policies: "Policies"
     """What was found of the policy, to be known from now on."""
+    first: Position
+    """Where this time's begin: whatever stands before was there already."""
     lock_seconds: float
     append_seconds: float
     """From the lock to the commit."""
@@ -138,7 +140,7 @@ class AdmissionDesk:
             if one.identity in done.known
         }
         policies = policies._replace(through=done.size - 1)
-        return Asked(positions, policies, locked - began, committed - locked)
+        return Asked(positions, policies, done.first, locked - began, committed - locked)
 
     async def given(self, fleet: Fleet, uids: Collection[str]) -> dict[str, bytes]:
         """The answers there are to these."""

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from ledger.admission import answering, json_patch
 from ledger.admission.json_patch import Inapplicable
-from ledger.api import access
+from ledger.api import access, admitting
 from ledger.api.access import Access, Caller
 from ledger.api.admission import patience
 from ledger.errors import SetupProblem
@@ -435,7 +435,11 @@ async def test_the_policy_names_label_weight_and_tolerations(webhook: Webhook) -
     assert classes([insisting]) == ["od"]
 
 
-async def test_a_pod_waits_a_little_for_its_replicaset(webhook: Webhook) -> None:
+async def test_a_pod_waits_a_little_for_its_replicaset(
+    webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However long this machine takes to tell of it.
+    monkeypatch.setattr(admitting, "OWNER_SECONDS", 30.0)
     await webhook.tell(deployment("soon", 3, "1"))
 
     asking = asyncio.create_task(webhook.mutate(review(of("soon"))))
