@@ -32,6 +32,9 @@ REPLICASET: Final = EventType("ledger.workload.replicaset.upserted.v1")
 
 SOURCE: Final = "ledger/admission"
 
+DEEPEST: Final = 16
+"""Selectors, affinity and tolerations need eleven."""
+
 
 def requested(
     review: Review,
@@ -54,6 +57,7 @@ def requested(
     labels = of(metadata, "labels")
     label = NodeLabel(spot.label, spot.on_demand, spot.spot)
     owner = {"kind": by.kind, "name": by.name, "uid": by.uid}
+    kept = excerpt(pod)
     data: dict[str, Any] = {
         "uid": review.uid,
         "cluster": cluster,
@@ -63,7 +67,7 @@ def requested(
         "dry_run": review.dry_run,
         "carried": word(of(metadata, "annotations").get(RESERVATION)),
         "user_pin": user_pin(pod, label),
-        "pod": excerpt(pod),
+        "pod": kept,
         "name": word(metadata.get("name")),
         "pod_index": word(labels.get(POD_INDEX)),
         "ordinals_start": ordinals_start,
@@ -80,7 +84,10 @@ def requested(
 
 
 def excerpt(pod: Json) -> Json:
-    """What a patch needs of a pod: where it may run, and which of our words it bears."""
+    """What a patch needs of a pod: where it may run, and which of our words it bears.
+
+    ``InvalidEvent`` where it is nested deeper than anything that Kubernetes has.
+    """
     kept: Json = {}
     spec, metadata = pod.get("spec"), pod.get("metadata")
     if isinstance(spec, dict):
@@ -101,7 +108,17 @@ def excerpt(pod: Json) -> Json:
             found = metadata.get(name)
             if isinstance(found, dict):
                 kept["metadata"][name] = {key: found[key] for key in ours if key in found}
+    _refuse_depth(kept, DEEPEST)
     return kept
+
+
+def _refuse_depth(value: object, deepest: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if deepest == 0:
+        raise InvalidEvent("too_deep", f"nested over {DEEPEST} deep")
+    for one in value.values() if isinstance(value, dict) else value:
+        _refuse_depth(one, deepest - 1)
 
 
 def bypassed(uid: str, reason: str, *, fleet: FleetName, cluster: str) -> Accepted:

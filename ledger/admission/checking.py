@@ -16,7 +16,7 @@ from ledger.admission.asking import excerpt
 from ledger.admission.review import TEMPLATE_HASH, Controller, Review, controller, of
 from ledger.core.spot.labels import RESERVATION
 from ledger.core.spot.target import Violation, Workload, violation
-from ledger.errors import InvalidRequest
+from ledger.errors import InvalidEvent, InvalidRequest
 from ledger.facts.admission import Admission
 from ledger.facts.decision import from_record
 from ledger.facts.policy import SpotPolicy
@@ -66,8 +66,8 @@ def _of_pod(review: Review, record: bytes | None, spot: SpotPolicy) -> str | Non
     assert pod is not None, "it carries something"
     try:
         lacking = answering.patched(excerpt(pod), decided, spot, of=by.kind).adds
-    except InvalidRequest as invalid:
-        return f"the pod cannot be read: {invalid.message}"[:200]
+    except (InvalidRequest, InvalidEvent) as invalid:
+        return f"the pod cannot be read: {invalid}"[:200]
     if lacking:
         return f"the pod lacks what its reservation gave it: {lacking[0].path}"[:200]
     return None

@@ -22,7 +22,7 @@ from ledger.log.append import append
 from ledger.log.database import connect, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.messages import Coordinates, Message
-from ledger.units import FleetName, Position
+from ledger.units import LEDGER_FLEET, FleetName, Position
 
 COMMIT_SECONDS: Final = 5
 """How long a batch of admissions may take: nobody waits for its answers longer."""
@@ -98,7 +98,9 @@ class AdmissionDesk:
             await self._connection.close(timeout=5)
 
     async def find(self, name: FleetName) -> Fleet | None:
-        """The fleet of this name, if it has been opened."""
+        """The fleet of this name, if it has been opened; the ledger's own has no pods."""
+        if name == LEDGER_FLEET:
+            return None
         return await fleets.find(self._connection, name)
 
     async def ask(

@@ -299,6 +299,7 @@ async def test_what_is_no_review_is_a_problem(webhook: Webhook, body: bytes, why
         ("other", f"/admission/v1/mutate/{FLEET}/{CLUSTER}", 403, "wrong_fleet"),
         ("other", "/admission/v1/mutate/other/m2", 403, "wrong_cluster"),
         ("other", "/admission/v1/mutate", 404, "unknown_fleet"),
+        ("every", "/admission/v1/mutate/_ledger/m1", 404, "unknown_fleet"),
         ("every", "/admission/v1/validate/absent/m1", 404, "unknown_fleet"),
         ("other", f"/admission/v1/validate/{FLEET}/{CLUSTER}", 403, "wrong_fleet"),
     ],
@@ -396,8 +397,9 @@ async def test_a_patch_that_would_not_apply_is_never_sent(webhook: Webhook) -> N
         {"tolerations": "all"},
         {"tolerations": [{"tolerationSeconds": 1.5}]},
         {"nodeSelector": {"x": "y" * 2_000_000}},
+        {"affinity": {"nodeAffinity": json.loads('{"a":' * 300 + "1" + "}" * 300)}},
     ],
-    ids=["a list", "a number", "a text", "a fraction", "too much"],
+    ids=["a list", "a number", "a text", "a fraction", "too much", "too deep"],
 )
 async def test_a_pod_that_cannot_be_read_is_not_stopped(webhook: Webhook, spec: Json) -> None:
     await split(webhook, "unreadable", 9, "0")
