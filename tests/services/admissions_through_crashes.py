@@ -77,16 +77,15 @@ class Run:
         """Ask, and kill; until every review is answered."""
         waiting = list(self.asked)
         self.luck.shuffle(waiting)
-        killing = asyncio.create_task(self._live(url, directory))
-        try:
+        # A service that does not come up again ends the run, and nobody asks for ever.
+        async with asyncio.TaskGroup() as living:
+            living.create_task(self._live(url, directory))
             async with asyncio.TaskGroup() as asking:
                 for one in range(CONNECTIONS):
                     asking.create_task(self._ask(waiting[one::CONNECTIONS]))
             for uid in self.luck.sample(sorted(self.asked), min(50, len(self.asked))):
                 await self._until_answered(uid)
-        finally:
             self.settled.set()
-            await killing
 
     async def _live(self, url: str, directory: Path) -> None:
         """Run the service; kill it after so many answers, again and again."""
