@@ -1,8 +1,8 @@
 """What a validating webhook refuses where a fleet's policy is strict.
 
 A pod that names a reservation has to be the one that it was given to: of that namespace, controller and
-template. And it has to bear what it was given: patching it again would add nothing. A StatefulSet is
-refused where its annotation names a minimum that no majority would follow. Whatever names no reservation
+template. And it has to bear what it was given: patching it again would add nothing. A StatefulSet, or its
+scale, is refused where its annotation names a minimum that no majority would follow. Whatever names no reservation
 was created while nobody answered, or is not split; that is found and mended afterwards, and stops nobody.
 
 Where the policy is not strict the same is said as a warning.
@@ -13,7 +13,7 @@ from typing import Final
 
 from ledger.admission import answering
 from ledger.admission.asking import excerpt
-from ledger.admission.review import TEMPLATE_HASH, Controller, Review, controller, of
+from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, controller, of
 from ledger.core.spot.labels import RESERVATION
 from ledger.core.spot.target import Violation, Workload, violation
 from ledger.errors import InvalidEvent, InvalidRequest
@@ -35,13 +35,25 @@ def named(review: Review, fleet: str) -> int | None:
     return int(found[2]) if found is not None and found[1] == fleet else None
 
 
-def answer(review: Review, record: bytes | None, spot: SpotPolicy) -> bytes:
-    """Whether what is about to be written may be; ``record`` is of the decision that it names."""
+def is_scale(review: Review) -> bool:
+    """Whether a StatefulSet is about to have another number of replicas, and nothing else."""
+    return review.resource == ("apps", "statefulsets", "scale")
+
+
+def answer(review: Review, record: bytes | None, workload: Json | None, spot: SpotPolicy) -> bytes:
+    """Whether what is about to be written may be.
+
+    ``record`` is of the decision that a pod names, ``workload`` what was told of one that is scaled:
+    a scale does not bear its annotation.
+    """
     match review.resource:
         case ("", "pods", ""):
             why = _of_pod(review, record, spot)
         case ("apps", "statefulsets", ""):
-            why = _of_set(review)
+            annotations = of(of(review.object or {}, "metadata"), "annotations")
+            why = _of_set(review, annotations.get(MIN_AVAILABLE))
+        case ("apps", "statefulsets", "scale"):
+            why = _of_set(review, (workload or {}).get("min_available"))
         case _:
             why = None
     if why is None:
@@ -84,10 +96,9 @@ def _is_its(review: Review, by: Controller, decided: Admission, carried: str) ->
     )
 
 
-def _of_set(review: Review) -> str | None:
+def _of_set(review: Review, annotation: object) -> str | None:
     if review.object is None or review.operation not in {"CREATE", "UPDATE"}:
         return None
-    annotation = of(of(review.object, "metadata"), "annotations").get(MIN_AVAILABLE)
     replicas = of(review.object, "spec").get("replicas")
     if not isinstance(annotation, str) or not (replicas is None or isinstance(replicas, int)):
         return None

@@ -88,7 +88,11 @@ def routes(admissions: Admissions) -> APIRouter:
         number = checking.named(asked, fleet)
         if number is not None:
             record = await admissions.record(FleetName(fleet), number)
-        return _json(checking.answer(asked, record, policies.spot))
+        workload = None
+        if checking.is_scale(asked):
+            subject = f"{asked.namespace}/{asked.name}"
+            workload = await admissions.workload(FleetName(fleet), subject)
+        return _json(checking.answer(asked, record, workload, policies.spot))
 
     @router.post(
         "/admission/v1/mutate",

@@ -232,6 +232,18 @@ class Admissions:
         async with self._desks.one() as desk:
             return await desk.record(line.fleet, number)
 
+    async def workload(self, fleet: FleetName, subject: str) -> Json | None:
+        """A workload as it was told last."""
+        line = await self._line(fleet)
+        if line is None:
+            return None
+        async with self._desks.one() as desk:
+            payload = await desk.workload(line.fleet, subject)
+        if payload is None:
+            return None
+        told: Json = orjson.loads(payload)["data"]
+        return told
+
     async def policies(self, fleet: FleetName) -> Policies | None:
         """What a fleet's policy is now; None without such a fleet."""
         line = await self._line(fleet)

@@ -198,6 +198,18 @@ class AdmissionDesk:
             )
         return {row["subject"]: row["payload"] for row in rows}
 
+    async def workload(self, fleet: Fleet, subject: str) -> bytes | None:
+        """What was told last of a workload."""
+        with refusals_named():
+            found: bytes | None = await self._connection.fetchval(
+                "SELECT payload FROM ledger.events WHERE fleet = $1 AND subject = $2"
+                "   AND type = 'ledger.workload.workload.upserted.v1'"
+                " ORDER BY position DESC LIMIT 1",
+                fleet.number,
+                subject,
+            )
+        return found
+
     async def record(self, fleet: Fleet, number: int) -> bytes | None:
         """The record of a decision."""
         with refusals_named():

@@ -521,6 +521,28 @@ async def test_a_strict_policy_refuses_a_statefulset_without_a_majority(
     assert answer.response["allowed"] == allowed
 
 
+@pytest.mark.parametrize(("replicas", "allowed"), [(5, True), (7, False), (3, False)])
+async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
+    webhook: Webhook,
+    replicas: int,
+    allowed: bool,  # noqa: FBT001 - pytest passes parameters by position
+) -> None:
+    await webhook.tell(deployment("scaled", 5, "3", kind="StatefulSet"))
+    question = review(
+        {"metadata": {"name": "scaled"}, "spec": {"replicas": replicas}},
+        operation="UPDATE",
+        resource=("apps", "statefulsets"),
+    )
+    question["request"] |= {"subResource": "scale", "name": "scaled"}
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    assert answer.response["allowed"] == allowed
+
+
 @pytest.mark.parametrize(
     ("timeout", "seconds"),
     [(None, 9.5), ("10s", 9.5), ("3s", 2.5), ("1s", 0.5), ("500ms", 0.25), ("1m", 59.5)],

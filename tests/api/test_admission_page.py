@@ -98,12 +98,15 @@ def test_the_files_of_the_page_can_be_read(tmp_path: Path, monkeypatch: pytest.M
         (
             "ValidatingWebhookConfiguration",
             "validate",
-            [(["CREATE"], "", "pods"), (["CREATE", "UPDATE"], "apps", "statefulsets")],
+            [
+                (["CREATE"], "", "pods"),
+                (["CREATE", "UPDATE"], "apps", "statefulsets", "statefulsets/scale"),
+            ],
         ),
     ],
 )
 def test_the_api_server_is_told_to_ask_what_is_answered(
-    kind: str, path: str, resources: list[tuple[list[str], str, str]]
+    kind: str, path: str, resources: list[tuple[Any, ...]]
 ) -> None:
     (hook,) = one_of(kind, "webhooks.yaml")["webhooks"]
     asked = hook["clientConfig"]["service"]
