@@ -36,6 +36,7 @@ RequestCode = Literal[
     "backlog",
     "busy",
     "draining",
+    "fleet_stopped",
     "log_unavailable",
     "internal",
 ]
