@@ -131,6 +131,17 @@ def witness(settings: Settings) -> AIOKafkaConsumer:
     )
 
 
+def group_reader(settings: Settings) -> AIOKafkaConsumer:
+    """A client that may ask what the group was told, and never joins it."""
+    return AIOKafkaConsumer(
+        **connection(settings),
+        group_id=settings.kafka_group,
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        request_timeout_ms=10_000,
+    )
+
+
 def producer(settings: Settings) -> AIOKafkaProducer:
     """A producer whose messages are on every replica, once, in order, when it says so."""
     return AIOKafkaProducer(

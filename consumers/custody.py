@@ -84,6 +84,8 @@ class Custody:
     """The newest one when it came into our custody; None where nothing was ever taken."""
     taken_to: Offset | None
     """Where the batch that was read last ends; None where nothing was ever taken."""
+    recovered: bool
+    """Whether Kafka may have been told of more than the receipts say."""
     proof: Proof | None
     """The last record that was read; None where nothing can be proven."""
     wanted: Offset
@@ -137,8 +139,20 @@ class Custody:
             self.fleets.popitem(last=False)
 
 
-def beginning(receipt: Receipt | None, *, first: Offset, end: Offset) -> Beginning:
-    """Where a partition goes on that begins at ``first`` and ends before ``end``."""
+def beginning(
+    receipt: Receipt | None, *, first: Offset, end: Offset, told: Offset | None = None
+) -> Beginning:
+    """Where a partition goes on that begins at ``first`` and ends before ``end``.
+
+    ``told`` is how far Kafka was told that it was taken, which it never is before the log has it.
+    """
+    taken = 0 if receipt is None else receipt.next
+    if told is not None and taken < told <= end:
+        return Refuse(
+            "log_rewound",
+            f"Kafka was told that it was taken up to {told}, but the log has it up to {taken}: the"
+            " database was restored to an earlier point, or is another one",
+        )
     if receipt is None:
         return GoOn(first, ("partition_adopted", f"nothing was taken yet; reading from {first}"))
     if end < receipt.next:

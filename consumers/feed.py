@@ -14,6 +14,8 @@ What can go wrong, and what follows:
   a while later, it is taken back; the database never lets two write.
 * Going on would hide a loss (``custody.beginning``, a fleet's events by another partition, a
   record that cannot be read): the partition halts, an incident is recorded, a person resumes it.
+* Kafka was told of more than the log has: the database was restored to an earlier point. The
+  partition halts, and every fleet that comes by it stops until it was recovered.
 * The client is stuck (``consumers.watchdog``): it is replaced. A second time without a record in
   between ends the process, for a supervisor to start another.
 
@@ -57,7 +59,13 @@ from consumers.settings import Settings
 from consumers.topic import Topic
 from consumers.totals import Totals
 from consumers.watchdog import ClientStuckError, Watchdog
-from ledger.errors import KafkaUnavailable, LogUnavailable, StaleEpoch, WrongPosition
+from ledger.errors import (
+    FleetStopped,
+    KafkaUnavailable,
+    LogUnavailable,
+    StaleEpoch,
+    WrongPosition,
+)
 from ledger.log.door import Door
 from ledger.log.garbage import seldom_collected
 from ledger.log.intake import Taken
@@ -302,6 +310,7 @@ class _Feed:
             claim=adopted.claim,
             receipt=adopted.receipt,
             taken_to=None if adopted.receipt is None else adopted.receipt.next,
+            recovered=adopted.recovered,
             proof=None,
             wanted=Offset(0),
             state="halted",
@@ -332,7 +341,12 @@ class _Feed:
     async def _begin(self, door: Door, custody: Custody, ends: Ends) -> None:
         """Compare what the log took with what Kafka has, and go on, prove, doubt or halt."""
         at, receipt = custody.at, custody.receipt
-        begins = beginning(receipt, first=ends.first, end=ends.end)
+        begins = beginning(
+            receipt,
+            first=ends.first,
+            end=ends.end,
+            told=None if custody.recovered else ends.told,
+        )
         if isinstance(begins, Refuse) and custody.state != "doubted":
             custody.state = "doubted"
             custody.look_again = self._loop.time() + DOUBT_SECONDS
@@ -353,6 +367,8 @@ class _Feed:
                         log.warning(kind, topic=at.topic, partition=at.partition, detail=detail)
             case _:
                 assert_never(begins)
+        if custody.recovered and not await self._tell_less(custody, ends):
+            return
         self._seek(custody, offset)
         self._pause_or_resume(custody)
         log.info(
@@ -362,6 +378,20 @@ class _Feed:
             offset=offset,
             epoch=custody.claim.epoch,
         )
+
+    async def _tell_less(self, custody: Custody, ends: Ends) -> bool:
+        """Have Kafka know what a recovered log has, before anything more is taken; whether it does."""
+        taken = Offset(0) if custody.receipt is None else custody.receipt.next
+        if ends.told is None or ends.told <= taken:
+            return True
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                await self._client.commit({custody.at: taken})
+        except (KafkaError, TimeoutError) as error:
+            log.warning("broker commit refused", error=repr(error))
+            self._release(custody.at, after=TURN_SECONDS)
+            return False
+        return True
 
     def _ask(self) -> None:
         """Ask Kafka for records, if nobody has."""
@@ -521,6 +551,10 @@ class _Feed:
         except PartitionMoved as moved:
             if self._custody.get(custody.at) is custody:
                 await self._halt(await self._ready_door(), custody, "partition_moved", str(moved))
+            return
+        except FleetStopped as stopped:
+            if self._custody.get(custody.at) is custody:
+                await self._halt(await self._ready_door(), custody, "fleet_stopped", str(stopped))
             return
         except StaleEpoch as error:
             self._fenced(custody, error)

@@ -2,8 +2,8 @@
 
 One process publishes for a fleet at a time, by lease. It reads the decisions behind the fleet's
 cursor, sends them, waits until they are acknowledged, and moves the cursor: each goes out at
-least once. A reader keeps the last number it has seen of a subject and ignores one that is not
-above it.
+least once. A reader keeps the last life and number it has seen of a subject and ignores what is not
+above them.
 
 A decision goes out as a CloudEvent whose data is the record itself, so that whoever receives it
 can recompute its leaf: SHA-256 over a zero byte and the canonical JSON of ``data``. A record too
@@ -12,6 +12,9 @@ said by LARGEST_RECORD, and by the broker, whose topics may take less.
 
 Quarantined messages go out the same way, under the lease and the cursor of the ledger's own fleet:
 key, value and headers as they were received, and why they were refused in headers of ours.
+
+What was handed on before must be what the log says (``consumers.handed_on``): whoever begins to publish
+looks first, and a fleet of which the log has less, or something else, is stopped for everybody.
 
 A fleet that cannot be served rests a while and holds up no other. So does one whose next message
 is for a partition that takes nothing: after PATIENCE_SECONDS it is left alone for a while, whoever
@@ -32,11 +35,18 @@ from aiokafka.partitioner import DefaultPartitioner
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from consumers import clients
+from consumers.handed_on import Looked, contradiction, look
 from consumers.settings import Settings
 from consumers.totals import Sent
-from ledger.errors import KafkaUnavailable, LedgerStopped, LogUnavailable, WrongPosition
+from ledger.errors import (
+    KafkaUnavailable,
+    LedgerError,
+    LedgerStopped,
+    LogUnavailable,
+    WrongPosition,
+)
 from ledger.facts.decision import RECORD_LAYOUT
-from ledger.log import decisions, fleets, leases, outbox, quarantine
+from ledger.log import decisions, fleets, leases, outbox, quarantine, stops
 from ledger.log.database import Connection, connected
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
@@ -359,8 +369,15 @@ class _Publisher:
     """Publishes for every fleet in turn, as long as both sides are there."""
 
     def __init__(
-        self, post: Post, connection: Connection, prefix: str, holder: str, sent: Sent
+        self,
+        post: Post,
+        connection: Connection,
+        prefix: str,
+        holder: str,
+        sent: Sent,
+        looked: Looked,
     ) -> None:
+        self._looked = looked
         self._post = post
         self._sent = sent
         self._connection = connection
@@ -409,9 +426,7 @@ class _Publisher:
             self._sent.leases_lost += 1
             return False
         except (KafkaUnavailable, LedgerStopped) as error:
-            log.error("cannot publish", fleet=fleet.name, why=str(error))  # noqa: TRY400 - said by name
-            self._resting[fleet.name] = asyncio.get_running_loop().time() + REST_SECONDS
-            self._sent.postponed += 1
+            self._rest(fleet, error)
             return False
         finally:
             self._sent.leases_held = len(self._held)
@@ -435,6 +450,8 @@ class _Publisher:
     async def _decisions(self, fleet: Fleet, first: int) -> int:
         empty: list[StoredDecision] = []
         page = within(await anext(decisions.pages(self._connection, fleet, first=first), empty))
+        if page:
+            await self._require_going(fleet)
         parcels: list[Parcel] = []
         for stored in page:
             try:
@@ -446,6 +463,30 @@ class _Publisher:
         taken = await self._post.hand_on(self._decisions_topic, parcels)
         self._sent.decisions += taken
         return first + taken
+
+    async def stop_contradicted(self) -> None:
+        """Stop every fleet of which Kafka has what the log has not, before it is decided further."""
+        for fleet in await fleets.every(self._connection):
+            try:
+                await self._require_going(fleet)
+            except LedgerStopped as error:
+                self._rest(fleet, error)
+
+    def _rest(self, fleet: Fleet, error: LedgerError) -> None:
+        log.error("cannot publish", fleet=fleet.name, why=str(error))
+        self._resting[fleet.name] = asyncio.get_running_loop().time() + REST_SECONDS
+        self._sent.postponed += 1
+
+    async def _require_going(self, fleet: Fleet) -> None:
+        """What was handed on is in the log, and nobody else has stopped the fleet."""
+        handed_on = self._looked.of(fleet.name)
+        why = contradiction(fleet, handed_on)
+        if handed_on is not None and why is not None:
+            life = await fleets.incarnation(self._connection, fleet)
+            if why.reason == "log_forked" or life <= handed_on.newest[0]:
+                raise await stops.stopped(self._connection, fleet, why)
+        for stop in await stops.standing(self._connection, fleet):
+            raise stop.of(fleet)
 
     async def _letters(self, _fleet: Fleet, first: int) -> int:
         page = await quarantine.page(self._connection, first=Position(first))
@@ -488,7 +529,10 @@ async def _while_both_are_there(
         post = Post(settings)
         open_.push_async_callback(post.close)
         await post.ready()
-        publisher = _Publisher(post, connection, settings.kafka_topic_prefix, holder, sent)
+        # The log may be another one than it was when it was here last.
+        looked = await look(settings, connection)
+        publisher = _Publisher(post, connection, settings.kafka_topic_prefix, holder, sent, looked)
+        await publisher.stop_contradicted()
         while not stop.is_set():
             if not await publisher.turn():
                 await bell.wait(at_most=POLL_SECONDS)

@@ -39,6 +39,8 @@ class Ends(NamedTuple):
 
     first: Offset
     end: Offset
+    told: Offset | None = None
+    """Up to where the group was told that it was taken; None where it was not, or was not asked."""
 
 
 async def ends_of(client: AIOKafkaConsumer, at: TopicPartition) -> Ends | None:
@@ -51,6 +53,18 @@ async def ends_of(client: AIOKafkaConsumer, at: TopicPartition) -> Ends | None:
         log.warning("offsets unknown", topic=at.topic, partition=at.partition, error=repr(error))
         return None
     return Ends(first[at], end[at])
+
+
+async def known_of(client: AIOKafkaConsumer, at: TopicPartition) -> Ends | None:
+    """The same with what the group was told: no log has taken less, unless it was restored."""
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            told = await client.committed(at)
+    except (KafkaError, TimeoutError) as error:
+        log.warning("offsets unknown", topic=at.topic, partition=at.partition, error=repr(error))
+        return None
+    ends = await ends_of(client, at)
+    return None if ends is None else ends._replace(told=told)
 
 
 @dataclass(slots=True)
@@ -83,7 +97,7 @@ class Reach:
         question = self._questions.setdefault(at, _Question(since=now))
         if question.asking is None and question.not_before <= now:
             question.asked_at = now
-            question.asking = asyncio.create_task(ends_of(self._client, at))
+            question.asking = asyncio.create_task(known_of(self._client, at))
 
     def answered(self, at: TopicPartition) -> bool:
         """Whether there is an answer that is of use."""

@@ -231,14 +231,51 @@ END;
 
 ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.is_recovered(p_topic text, p_partition integer) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+  WITH taken AS (
+    SELECT coalesce((SELECT r.written_at FROM ledger.receipts r
+                      WHERE r.topic = p_topic AND r.partition = p_partition
+                      ORDER BY r.number DESC LIMIT 1), '-infinity') AS at
+  ), pinned AS (
+    SELECT DISTINCT ON (p.fleet) p.fleet, p.partition FROM ledger.partition_pins p
+     WHERE p.topic = p_topic ORDER BY p.fleet, p.number DESC
+  ), opened AS (
+    SELECT (SELECT max(i.opened_at) FILTER (WHERE i.incarnation > 1)
+              FROM ledger.incarnations i JOIN ledger.fleets f ON f.number = i.fleet
+             WHERE f.name = p.fleet) AS at
+      FROM pinned p WHERE p.partition = p_partition
+  )
+  SELECT coalesce((SELECT h.at > taken.at AND NOT h.halted AND h.reason = 'log_rewound'
+                     FROM ledger.partition_halts h
+                    WHERE h.topic = p_topic AND h.partition = p_partition
+                    ORDER BY h.number DESC LIMIT 1), false)
+      OR coalesce((SELECT bool_and(coalesce(o.at, '-infinity') > taken.at) FROM opened o), false)
+    FROM taken
+$$;
+
+ALTER FUNCTION ledger.is_recovered(p_topic text, p_partition integer) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) RETURNS TABLE(size bigint, frontier bytea, recorded_at_micros bigint, clock_micros bigint, incarnation integer)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
     AS $$
+DECLARE stop record;
 BEGIN
   PERFORM FROM ledger.append_locks l WHERE l.fleet = p_fleet AND l.tree = p_tree FOR UPDATE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'fleet % has no % tree', p_fleet, p_tree USING ERRCODE = 'LG011';
+  END IF;
+  SELECT f.name, s.component, s.reason, s.detail INTO stop
+    FROM ledger.fleet_stops s JOIN ledger.fleets f ON f.number = s.fleet
+   WHERE s.fleet = p_fleet
+     AND s.incarnation = (SELECT max(n.incarnation) FROM ledger.incarnations n WHERE n.fleet = p_fleet)
+   ORDER BY s.stopped_at LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION '%: stopped by the %: %: %', stop.name, stop.component, stop.reason, stop.detail
+      USING ERRCODE = 'LG015';
   END IF;
   RETURN QUERY
     SELECT coalesce(h.size, 0), coalesce(h.frontier, ''), h.recorded_at_micros,
@@ -307,6 +344,31 @@ END
 $$;
 
 ALTER FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+DECLARE
+  newest integer;
+  found  record;
+BEGIN
+  PERFORM FROM ledger.append_locks l WHERE l.fleet = p_fleet AND l.tree = 'events' FOR UPDATE;
+  PERFORM FROM ledger.append_locks l WHERE l.fleet = p_fleet AND l.tree = 'decisions' FOR UPDATE;
+  SELECT max(n.incarnation) INTO newest FROM ledger.incarnations n WHERE n.fleet = p_fleet;
+  SELECT coalesce(max(h.size) FILTER (WHERE h.tree = 'events'), 0) AS events,
+         coalesce(max(h.size) FILTER (WHERE h.tree = 'decisions'), 0) AS decisions INTO found
+    FROM ledger.heads h WHERE h.fleet = p_fleet;
+  IF newest >= p_incarnation OR (found.events, found.decisions) <> (p_events, p_decisions) THEN
+    RAISE EXCEPTION 'fleet % is in life % with % events and % decisions: it went on meanwhile',
+      p_fleet, newest, found.events, found.decisions USING ERRCODE = 'LG002';
+  END IF;
+  INSERT INTO ledger.incarnations (fleet, incarnation, from_size, reason)
+    VALUES (p_fleet, p_incarnation, p_events, p_reason);
+END
+$$;
+
+ALTER FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.positions_per_partition() RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -2684,6 +2746,18 @@ CREATE SEQUENCE ledger.fleet_numbers
 
 ALTER SEQUENCE ledger.fleet_numbers OWNER TO ledger_owner;
 
+CREATE TABLE ledger.fleet_stops (
+    fleet integer NOT NULL,
+    incarnation integer NOT NULL,
+    component text NOT NULL,
+    reason text NOT NULL,
+    detail text NOT NULL,
+    stopped_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT fleet_stops_component_check CHECK ((component = ANY (ARRAY['signer'::text, 'consumer'::text, 'publisher'::text, 'decider'::text])))
+);
+
+ALTER TABLE ledger.fleet_stops OWNER TO ledger_owner;
+
 CREATE TABLE ledger.geneses (
     fleet integer NOT NULL,
     document bytea NOT NULL,
@@ -4329,6 +4403,37 @@ COMMENT ON COLUMN ledger_api.steps.name IS 'What it is, from the whole to the pa
 
 COMMENT ON COLUMN ledger_api.steps.value IS 'The number or the word; null where there is none.';
 
+CREATE VIEW ledger_api.stops WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    s.incarnation,
+    s.component,
+    s.reason,
+    s.detail,
+    s.stopped_at,
+    (s.incarnation = ( SELECT max(i.incarnation) AS max
+           FROM ledger.incarnations i
+          WHERE (i.fleet = f.number))) AS stands
+   FROM (ledger.fleet_stops s
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
+
+ALTER VIEW ledger_api.stops OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.stops IS 'Fleets that were stopped because somebody remembered more of their log than was there: a row for each who did.';
+
+COMMENT ON COLUMN ledger_api.stops.fleet IS 'The fleet.';
+
+COMMENT ON COLUMN ledger_api.stops.incarnation IS 'Which life of its log was stopped.';
+
+COMMENT ON COLUMN ledger_api.stops.component IS 'Who noticed: signer, consumer, publisher or decider.';
+
+COMMENT ON COLUMN ledger_api.stops.reason IS 'Why: log_rewound, log_forked or log_rewritten.';
+
+COMMENT ON COLUMN ledger_api.stops.detail IS 'What was remembered, and what is there.';
+
+COMMENT ON COLUMN ledger_api.stops.stopped_at IS 'When it was noticed first.';
+
+COMMENT ON COLUMN ledger_api.stops.stands IS 'Whether the fleet still stands; false once ledger recover began its next life.';
+
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_0 FOR VALUES WITH (modulus 8, remainder 0);
 
 ALTER TABLE ONLY ledger.event_identity ATTACH PARTITION ledger.event_identity_1 FOR VALUES WITH (modulus 8, remainder 1);
@@ -4437,6 +4542,9 @@ ALTER TABLE ONLY ledger.fair_shares
 
 ALTER TABLE ONLY ledger.fleet_readers
     ADD CONSTRAINT fleet_readers_pkey PRIMARY KEY (reader, fleet);
+
+ALTER TABLE ONLY ledger.fleet_stops
+    ADD CONSTRAINT fleet_stops_pkey PRIMARY KEY (fleet, incarnation, component);
 
 ALTER TABLE ONLY ledger.fleets
     ADD CONSTRAINT fleets_name_key UNIQUE (name);
@@ -4652,6 +4760,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.event_identity FOR
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.events FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.fleet_stops FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.fleets FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.geneses FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -4748,6 +4858,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_000001 FOR EACH ST
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.events_default FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.fleet_stops FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.fleets FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.geneses FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -4806,6 +4918,9 @@ ALTER TABLE ONLY ledger.checkpoints
 
 ALTER TABLE ONLY ledger.decided
     ADD CONSTRAINT decided_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
+
+ALTER TABLE ONLY ledger.fleet_stops
+    ADD CONSTRAINT fleet_stops_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
 
 ALTER TABLE ONLY ledger.geneses
     ADD CONSTRAINT geneses_fleet_fkey FOREIGN KEY (fleet) REFERENCES ledger.fleets(number);
@@ -4935,6 +5050,9 @@ GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_de
 GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_signer;
 
+REVOKE ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) TO ledger_writer;
+
 REVOKE ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_writer;
 GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_decider;
@@ -4960,6 +5078,9 @@ GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) TO ledger_writer;
 
 REVOKE ALL ON FUNCTION ledger.positions_per_partition() FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.positions_per_partition() TO ledger_maintainer;
@@ -5555,6 +5676,12 @@ GRANT SELECT ON TABLE ledger.events_default TO ledger_signer;
 
 GRANT USAGE ON SEQUENCE ledger.fleet_numbers TO ledger_writer;
 
+GRANT SELECT ON TABLE ledger.fleet_stops TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.fleet_stops TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.fleet_stops TO ledger_decider;
+GRANT SELECT,INSERT ON TABLE ledger.fleet_stops TO ledger_publisher;
+GRANT SELECT,INSERT ON TABLE ledger.fleet_stops TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.geneses TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.geneses TO ledger_writer;
 GRANT SELECT ON TABLE ledger.geneses TO ledger_decider;
@@ -5802,3 +5929,10 @@ GRANT SELECT ON TABLE ledger_api.steps TO ledger_writer;
 GRANT SELECT ON TABLE ledger_api.steps TO ledger_decider;
 GRANT SELECT ON TABLE ledger_api.steps TO ledger_publisher;
 GRANT SELECT ON TABLE ledger_api.steps TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.stops TO ledger_signer;

@@ -91,6 +91,10 @@ class LedgerStopped(LedgerError):
     """Going on would lose or fork history; the message says what a person has to decide."""
 
 
+class FleetStopped(LedgerStopped):
+    """Somebody remembers more of a fleet's log than is there: `ledger recover` begins its next life."""
+
+
 class AlgorithmMissing(LedgerStopped):
     """A policy names a version that this program does not have; another release may."""
 

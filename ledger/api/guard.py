@@ -18,7 +18,7 @@ import structlog
 from ledger.api.access import Access, Caller
 from ledger.api.activity import Served
 from ledger.api.problems import MEDIA_TYPE, Problem, again_after
-from ledger.errors import InvalidRequest, LedgerStopped, LogUnavailable
+from ledger.errors import FleetStopped, InvalidRequest, LedgerStopped, LogUnavailable
 
 Scope = MutableMapping[str, Any]
 Sent = MutableMapping[str, Any]
@@ -210,6 +210,11 @@ def named(error: Exception) -> Problem:
                 "log_unavailable",
                 "the log cannot be reached; asking again does no harm",
                 again_after(1),
+            )
+        case FleetStopped():
+            log.error("fleet_stopped", why=str(error))
+            return Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE, "fleet_stopped", str(error), again_after(30)
             )
         case LedgerStopped():
             return Problem(HTTPStatus.CONFLICT, "not_settled", str(error))

@@ -38,6 +38,7 @@ RequestCode = Literal[
     "backlog",
     "busy",
     "draining",
+    "fleet_stopped",
     "log_unavailable",
     "internal",
 ]

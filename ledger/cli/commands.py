@@ -14,6 +14,7 @@ from ledger.cli import (
     operating,
     quarantine,
     readers,
+    recovering,
     replaying,
     sealing,
     serving,
@@ -83,6 +84,7 @@ app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)
 app.command("solve", rich_help_panel=ASK)(solving.solve)
 app.command("migrate", rich_help_panel=RUN)(operating.migrate)
 app.command("maintain", rich_help_panel=RUN)(operating.maintain)
+app.command("recover", rich_help_panel=RUN)(recovering.recover)
 app.command("seal", rich_help_panel=RUN)(sealing.seal)
 app.command("witness", rich_help_panel=RUN)(sealing.witness)
 app.add_typer(sealing.key_app, name="key", rich_help_panel=RUN)

@@ -184,7 +184,8 @@ def prove(
             if fleet is None:
                 raise SetupProblem(f"fleet {parts[0]}: there is none of this name")
             tree: Literal["events", "decisions"] = "events" if what == "event" else "decisions"
-            return await proving.prove(connection, fleet, tree, int(parts[-1]))
+            made_in = None if what == "event" else Incarnation(int(parts[1]))
+            return await proving.prove(connection, fleet, tree, int(parts[-1]), made_in=made_in)
 
     proof = run(main)
     if out is None:

@@ -21,7 +21,7 @@ from ledger.decisions.decide import Decided, decide
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines
+from ledger.reducers import deadlines, lives
 from ledger.reducers.evolve import ENGINE_VERSION, FOLDING
 from ledger.reducers.objects import Effect
 from ledger.reducers.registry import Versions
@@ -65,6 +65,7 @@ def advance(world: World, event: Event) -> Step:
     ended: list[Ended] = []
     released: list[Released] = []
     turned: set[Account] = set()
+    world = lives.entered(world, event)
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         decided = decides(folding.lapse(world), event, deadline=deadline)
         world = decided.world

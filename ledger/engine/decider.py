@@ -11,6 +11,9 @@ the next one is folded while Postgres writes it; what is ahead of the log counts
 is written, and is dropped where that fails. Folding has a thread of its own, and only one batch of a
 fleet is folded at a time: a World is a value, but what it keeps beside it to be quick is not.
 
+What it has seen of a log is remembered while the database is away. A log that comes back shorter was
+restored to an earlier point: its fleet is stopped, for everybody, until it was recovered.
+
 Until it holds the lease a decider stands by: it folds what another one decides
 (``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``).
 
@@ -32,13 +35,19 @@ from ledger.engine.activity import Activity
 from ledger.engine.following import Following
 from ledger.engine.restoring import Meanwhile
 from ledger.engine.snapshots import Interval, Snapshots
-from ledger.errors import LedgerStopped, LogUnavailable, StaleEpoch, WrongPosition
+from ledger.errors import (
+    FleetStopped,
+    LedgerStopped,
+    LogUnavailable,
+    StaleEpoch,
+    WrongPosition,
+)
 from ledger.events.codec import own_event
 from ledger.facts.admission import Admission
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.own import AdmissionRequested
-from ledger.log import admissions, fleets, leases, read, trees
+from ledger.log import admissions, fleets, leases, read, stops, trees
 from ledger.log import decisions as recorded
 from ledger.log.admissions import Answer
 from ledger.log.append import append
@@ -50,12 +59,13 @@ from ledger.log.garbage import seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
+from ledger.log.stops import Stop
 from ledger.reducers.admissions import is_listing
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
 from ledger.reducers.world import Account, World, next_deadline
-from ledger.units import EventType, Microseconds, Position, Subject
+from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
 from ledger.views.books import put_disks, put_jobs, put_queues
 from ledger.views.node_books import put_pages
 from ledger.views.projection import Ended, project
@@ -100,6 +110,15 @@ class Pace:
 
 
 USUAL_PACE: Final = Pace()
+
+
+class Seen(NamedTuple):
+    """How far a fleet's log was decided when it was looked at last."""
+
+    incarnation: Incarnation
+    through: int
+    decisions: int
+
 
 OnDecisions = Callable[[tuple[Decision, ...]], None]
 
@@ -260,6 +279,11 @@ class Decider:
         if not isinstance(moved, StaleEpoch):
             self._past.forget()
 
+    def begin_again(self) -> None:
+        """Forget what is in memory: the log is in another life."""
+        self._is_current = False
+        self._past.forget()
+
     async def let_go(self) -> None:
         """Stop deciding and let somebody else begin at once."""
         if self._lease is not None:
@@ -269,6 +293,14 @@ class Decider:
             self._lease = None
             self._early = None
             self._is_current = False
+
+    @property
+    def seen(self) -> Seen | None:
+        """What is in memory of the log; None where nothing is."""
+        world = self._past.world
+        if world is None:
+            return None
+        return Seen(world.incarnation, world.position - 1, world.decisions)
 
     @property
     def leads(self) -> bool:
@@ -507,10 +539,13 @@ class Deciders:
         activity: Activity,
         snapshots: Snapshots | None = None,
         pace: Pace = USUAL_PACE,
+        seen: dict[str, Seen] | None = None,
     ) -> None:
+        """``seen`` is what deciders before these saw of each fleet; it is kept up."""
         self._connection = connection
         self._pace = pace
         self._holder = holder
+        self._seen = {} if seen is None else seen
         self._only = only
         self._on_decisions = on_decisions
         self._activity = activity
@@ -518,6 +553,7 @@ class Deciders:
         self._by_name: dict[str, Decider] = {}
         self._standby_told_at = float("-inf")
         self._looked_at = float("-inf")
+        self._look_again: dict[str, float] = {}
         self.stopped: dict[str, LedgerStopped] = {}
         """Fleets that a person has to look at, and why. They stop nobody else."""
 
@@ -535,7 +571,10 @@ class Deciders:
         if ticks or now - self._looked_at > LOOK_SECONDS:
             found, self._looked_at = await fleets.every(self._connection), now
         for fleet in found:
-            if fleet.name in self._by_name or (self._only and fleet.name not in self._only):
+            if self._only and fleet.name not in self._only:
+                continue
+            if fleet.name in self._by_name:
+                await self._look_whether_it_goes_on(fleet)
                 continue
             self._by_name[fleet.name] = Decider(
                 self._connection,
@@ -547,9 +586,50 @@ class Deciders:
                 snapshots=self._snapshots,
                 pace=self._pace,
             )
+            await self._require_grown(fleet)
         busy = [await self._turn_of(name, ticks=ticks) for name in list(self._by_name)]
         await self._tell_standby()
         return any(busy)
+
+    async def _require_grown(self, fleet: Fleet) -> None:
+        """Stop a fleet whose log is shorter than it was before the database was away."""
+        seen = self._seen.get(fleet.name)
+        if seen is None:
+            return
+        incarnation = await fleets.incarnation(self._connection, fleet)
+        through, decisions = await recorded.cursor(self._connection, fleet)
+        if incarnation > seen.incarnation or (
+            incarnation == seen.incarnation
+            and through >= seen.through
+            and decisions >= seen.decisions
+        ):
+            return
+        why = Stop(
+            "decider",
+            "log_rewound",
+            f"{seen.decisions} decisions through {seen.through} were there, {decisions} through"
+            f" {through} are; the database was restored to an earlier point",
+        )
+        self._stop(fleet.name, await stops.stopped(self._connection, fleet, why))
+
+    async def _look_whether_it_goes_on(self, fleet: Fleet) -> None:
+        """Begin again with a fleet that was stopped and is in another life by now."""
+        stopped = self.stopped.get(fleet.name)
+        now = asyncio.get_running_loop().time()
+        if not isinstance(stopped, FleetStopped) or now < self._look_again.get(fleet.name, now):
+            return
+        self._look_again[fleet.name] = now + POLL_SECONDS
+        if await stops.standing(self._connection, fleet):
+            return
+        log.info("fleet_goes_on", fleet=fleet.name)
+        del self.stopped[fleet.name]
+        self._activity.stands.pop(fleet.name, None)
+        self._by_name[fleet.name].begin_again()
+
+    def _stop(self, name: str, why: LedgerStopped) -> None:
+        log.error("fleet_stopped", fleet=name, why=str(why))
+        self.stopped[name] = why
+        self._activity.stands[name] = "stopped"
 
     async def _tell_standby(self) -> None:
         """Let people see for which fleets this process would take over."""
@@ -568,13 +648,14 @@ class Deciders:
             return False
         decider = self._by_name[name]
         try:
-            return await decider.turn(ticks=ticks)
+            busy = await decider.turn(ticks=ticks)
         except LedgerStopped as stopped:
-            log.error("fleet_stopped", fleet=name, why=str(stopped))  # noqa: TRY400 - said by name
-            self.stopped[name] = stopped
             await decider.let_go()
-            self._activity.stands[name] = "stopped"
+            self._stop(name, stopped)
             return False
+        if decider.seen is not None:
+            self._seen[name] = decider.seen
+        return busy
 
     async def _keep_leases(self) -> None:
         for decider in self._by_name.values():
@@ -622,6 +703,7 @@ async def decide(
     """
     activity = Activity() if activity is None else activity
     total = Progress()
+    seen: dict[str, Seen] = {}
     while True:
         try:
             with seldom_collected():
@@ -635,6 +717,7 @@ async def decide(
                     activity=activity,
                     snapshots=snapshots,
                     pace=pace,
+                    seen=seen,
                 )
         except LogUnavailable as error:
             activity.log_lost += 1
@@ -663,6 +746,7 @@ async def _while_connected(
     activity: Activity,
     snapshots: Interval | None,
     pace: Pace,
+    seen: dict[str, Seen],
 ) -> Progress:
     writing = None
     if snapshots is not None:
@@ -681,6 +765,7 @@ async def _while_connected(
             activity=activity,
             snapshots=writing,
             pace=pace,
+            seen=seen,
         )
         try:
             while not stop.is_set():

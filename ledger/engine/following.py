@@ -25,6 +25,7 @@ from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
 from ledger.log.history import Decided, decided_pages
+from ledger.reducers import lives
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin
 from ledger.units import Position
@@ -122,7 +123,7 @@ class Following:
                 activity=self._activity,
             )
         self._began_with_snapshot = restored is not None
-        return restored or begin(genesis, incarnation=incarnation)
+        return restored or begin(genesis, incarnation=lives.FIRST)
 
     async def _find_more(self, world: World) -> bool:
         """Look whether more is decided than is folded."""

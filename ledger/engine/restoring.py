@@ -88,7 +88,8 @@ def _fit(
         raise UnusableSnapshot(
             f"its layout is {_named(described.layout)}, this program reads {_named(own)}"
         )
-    if described.incarnation != incarnation:
+    # One of an earlier life is of what the next one begins with, or its roots are not the log's.
+    if described.incarnation > incarnation:
         raise UnusableSnapshot(
             f"it is of incarnation {described.incarnation}, the log's is {incarnation}"
         )

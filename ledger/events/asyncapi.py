@@ -85,7 +85,7 @@ def describe() -> dict[str, Any]:
             "publish decisions": {
                 "action": "send",
                 "channel": {"$ref": f"#/channels/{DECISIONS}"},
-                "summary": "What was decided; a number not above the last of its subject is old.",
+                "summary": "What was decided; what is not above the last incarnation and number of its subject is old.",
             },
             "set aside": {
                 "action": "send",

@@ -144,6 +144,7 @@ REGISTRY: Final = Registry(
         own.MessageReleased,
         own.MessageQuarantined,
         own.IncidentRecorded,
+        own.LogRecovered,
     ),
     lifts={},
 )

@@ -23,6 +23,7 @@ from ledger.facts.own import (
     AdmissionBypassed,
     AdmissionRequested,
     IncidentRecorded,
+    LogRecovered,
     MessageQuarantined,
     PodsListed,
     TimePassed,
@@ -81,6 +82,7 @@ OwnFact = (
     | MessageReleased
     | MessageQuarantined
     | IncidentRecorded
+    | LogRecovered
 )
 Fact = ProducerFact | OwnFact
 

@@ -1,14 +1,14 @@
-"""What the ledger itself recorded: time, admissions, incidents, quarantine.
+"""What the ledger itself recorded: time, admissions, incidents, quarantine, recoveries.
 
 These are refused from outside. ``MessageReleased`` is in ``ledger.facts.event``, because it holds
 one of the other facts.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ledger.facts.workload import Owner
-from ledger.units import ClusterName, Microseconds
+from ledger.units import ClusterName, Incarnation, Microseconds
 
 UserPin = Literal["spot", "od"]
 
@@ -81,3 +81,26 @@ class IncidentRecorded:
     kind: str
     address: str
     detail: str
+
+
+class LastSigned(NamedTuple):
+    """Where a tree ended when it was signed for the last time in an earlier life of the log."""
+
+    origin: str
+    size: int
+    root: str
+    """In hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecovered:
+    """The log goes on from an earlier point of itself: with this event its next life begins."""
+
+    incarnation: Incarnation
+    """Which life of the log begins here."""
+    signed: tuple[LastSigned, ...]
+    """What the life before had signed at its end, as far as anybody knows."""
+    published: str | None
+    """The id of the last decision that was handed on, as far as anybody knows."""
+    why: str
+    by: str

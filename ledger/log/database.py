@@ -18,7 +18,13 @@ from urllib.parse import SplitResult, urlsplit
 
 import asyncpg
 
-from ledger.errors import LogUnavailable, SetupProblem, StaleEpoch, WrongPosition
+from ledger.errors import (
+    FleetStopped,
+    LogUnavailable,
+    SetupProblem,
+    StaleEpoch,
+    WrongPosition,
+)
 
 Role = Literal[
     "ledger_owner",
@@ -33,7 +39,7 @@ Role = Literal[
 Connection = asyncpg.Connection
 """What rooms above pass along; what is said over it is said in ``ledger.log`` and ``ledger.views``."""
 
-NEWEST_SCHEMA: Final = "0014"
+NEWEST_SCHEMA: Final = "0015"
 """The schema this release speaks to: the last of ``migrations/versions``."""
 
 OLDEST_SERVER: Final = 15
@@ -72,6 +78,7 @@ COMMAND_SECONDS: Final = 120
 
 STALE_EPOCH: Final = "LG001"
 OFFSETS_TAKEN: Final = "LG002"
+FLEET_STOPPED: Final = "LG015"
 
 CONNECT_SECONDS: Final = 10
 """Longer than any healthy server needs to answer, shorter than a person's patience."""
@@ -195,6 +202,8 @@ def refusals_named() -> Iterator[None]:
             raise StaleEpoch(str(error)) from error
         if error.sqlstate == OFFSETS_TAKEN:
             raise WrongPosition(str(error)) from error
+        if error.sqlstate == FLEET_STOPPED:
+            raise FleetStopped(f"{error}; see `ledger recover`") from error
         if isinstance(error, PASSING):
             raise LogUnavailable(f"the database: {error}") from error
         raise

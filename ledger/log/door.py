@@ -15,11 +15,12 @@ from typing import Self
 import asyncpg
 
 from ledger.errors import LogUnavailable
-from ledger.log import backlog, incidents, receipts
+from ledger.log import backlog, fleets, incidents, receipts, stops
 from ledger.log.database import connect, refusals_named
 from ledger.log.intake import Intake, Taken
 from ledger.log.messages import Claim, Message
 from ledger.log.receipts import Adopted, Halt, HaltReason
+from ledger.log.stops import Stop
 from ledger.units import FleetName, Offset
 
 
@@ -55,7 +56,10 @@ class Door:
                 return await receipts.adopt(self._connection, topic, partition, owner=self._owner)
 
     async def halt(self, claim: Claim, reason: HaltReason, detail: str) -> None:
-        """Stop a partition until a person resumes it; StaleEpoch where it is not ours to stop."""
+        """Stop a partition until a person resumes it; StaleEpoch where it is not ours to stop.
+
+        A log that was rewound stops every fleet that comes by the partition.
+        """
         with refusals_named():
             async with self._connection.transaction():
                 await receipts.claim(self._connection, claim)
@@ -67,6 +71,15 @@ class Door:
                     detail=detail,
                     by=self._owner,
                 )
+                if reason == "log_rewound":
+                    place = f"{claim.topic}/{claim.partition}"
+                    why = Stop("consumer", "log_rewound", f"{place}: {detail}")
+                    for name in await receipts.comes_by(
+                        self._connection, claim.topic, claim.partition
+                    ):
+                        fleet = await fleets.find(self._connection, FleetName(name))
+                        if fleet is not None:
+                            await stops.stop(self._connection, fleet, why)
 
     async def standing(self, topic: str, partition: int) -> Halt | None:
         """The newest word on whether a partition may go on."""

@@ -5,6 +5,8 @@ It moves after the brokers have acknowledged, so a crash in between hands some d
 none is left out and their order never changes.
 """
 
+from collections.abc import Sequence
+
 import asyncpg
 
 from ledger.errors import WrongPosition
@@ -21,6 +23,29 @@ async def next_number(connection: asyncpg.Connection, fleet: Fleet) -> int:
             "SELECT max(next) FROM ledger.published WHERE fleet = $1", fleet.number
         )
     return found or 0
+
+
+async def moved_at(connection: asyncpg.Connection) -> int | None:
+    """When a cursor of any fleet was moved last, in milliseconds; None where none ever was."""
+    with refusals_named():
+        moment: int | None = await connection.fetchval(
+            "SELECT ledger.micros(max(published_at)) / 1000 FROM ledger.published"
+        )
+    return moment
+
+
+async def recorded(
+    connection: asyncpg.Connection, fleet: Fleet, numbers: Sequence[int]
+) -> dict[int, tuple[int, str]]:
+    """Life and digest of decisions, by number, as far as they are in the log."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT number, incarnation, encode(digest, 'hex') AS digest FROM ledger.decisions"
+            " WHERE fleet = $1 AND number = ANY($2::bigint[])",
+            fleet.number,
+            numbers,
+        )
+    return {row["number"]: (row["incarnation"], row["digest"]) for row in rows}
 
 
 async def move(connection: asyncpg.Connection, lease: Lease, *, before: int, after: int) -> None:

@@ -1,32 +1,42 @@
 """Write a proof file for an event or a decision: what an outsider needs, beside the key.
 
-The proof stands on the oldest recorded checkpoint that covers the entry, since more people may have
-seen that one. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
+The proof stands on the oldest recorded checkpoint that covers the entry, of whatever life of the log,
+since more people may have seen that one. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
 leaf from it and believes nothing else of it.
 """
 
 import asyncpg
 
 from ledger.errors import SetupProblem
-from ledger.log import fleets, read, tree_proofs
+from ledger.log import read, tree_proofs
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf_data
 from ledger.log.proofs import Proof
 from ledger.log.trees import Tree
-from ledger.units import Position
+from ledger.units import Incarnation, Position
 
 
-async def prove(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int) -> Proof:
-    """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on."""
-    incarnation = await fleets.incarnation(connection, fleet)
+async def prove(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    index: int,
+    *,
+    made_in: Incarnation | None = None,
+) -> Proof:
+    """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on.
+
+    ``made_in`` is the life of the log that a decision's id names: another decision may have the same
+    number in a later one.
+    """
+    if made_in is not None:
+        await _require_made_in(connection, fleet, index, made_in)
     with refusals_named():
         row = await connection.fetchrow(
             "SELECT size, note FROM ledger.checkpoints"
-            " WHERE fleet = $1 AND incarnation = $2 AND tree = $3 AND size > $4"
-            " ORDER BY size LIMIT 1",
+            " WHERE fleet = $1 AND tree = $2 AND size > $3 ORDER BY incarnation, size LIMIT 1",
             fleet.number,
-            incarnation,
             tree,
             index,
         )
@@ -40,6 +50,22 @@ async def prove(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index:
         row["note"],
         await _entry(connection, fleet, tree, index),
     )
+
+
+async def _require_made_in(
+    connection: asyncpg.Connection, fleet: Fleet, number: int, made_in: Incarnation
+) -> None:
+    with refusals_named():
+        found = await connection.fetchval(
+            "SELECT incarnation FROM ledger.decisions WHERE fleet = $1 AND number = $2",
+            fleet.number,
+            number,
+        )
+    if found is not None and found != made_in:
+        raise SetupProblem(
+            f"{fleet.name}/{made_in}/{number}: this decision is not in the log, which was restored to"
+            f" an earlier point; {fleet.name}/{found}/{number} is another one"
+        )
 
 
 async def _entry(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int) -> bytes:

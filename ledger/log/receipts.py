@@ -26,6 +26,8 @@ HaltReason = Literal[
     "topic_recreated",
     "partition_moved",
     "unreadable_record",
+    "log_rewound",
+    "fleet_stopped",
 ]
 
 
@@ -58,6 +60,8 @@ class Adopted:
     claim: Claim
     receipt: Receipt | None
     halt: Halt | None
+    recovered: bool
+    """Whether Kafka may have been told of more than the receipts say: the log was recovered since."""
 
 
 class PartitionMoved(LedgerStopped):
@@ -92,11 +96,12 @@ async def adopt(
             f"went on at {now.resume_at}",
             owner,
         )
-        return Adopted(holder, jumped, None)
+        return Adopted(holder, jumped, None, recovered=True)
     return Adopted(
         holder,
         await newest(connection, topic, partition),
         now if now is not None and now.halted else None,
+        await connection.fetchval("SELECT ledger.is_recovered($1, $2)", topic, partition),
     )
 
 
@@ -286,6 +291,29 @@ async def resume(
             )
 
 
+async def go_on_recovered(
+    connection: asyncpg.Connection, *, why: str, by: str
+) -> set[tuple[str, int]]:
+    """Inside a recovery: let partitions go on whose fleets are all recovered by now."""
+    gone_on: set[tuple[str, int]] = set()
+    for one in await partitions(connection):
+        if one.halted not in {"log_rewound", "fleet_stopped"} or not await connection.fetchval(
+            "SELECT ledger.is_recovered($1, $2)", one.topic, one.partition
+        ):
+            continue
+        await connection.execute(
+            "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, by)"
+            " VALUES ($1, $2, false, $3, $4, $5)",
+            one.topic,
+            one.partition,
+            one.halted,
+            why,
+            by,
+        )
+        gone_on.add((one.topic, one.partition))
+    return gone_on
+
+
 async def write_resumption(
     connection: asyncpg.Connection, claim: Claim, *, at: Offset, by: str
 ) -> Receipt:
@@ -309,6 +337,50 @@ async def write_resumption(
 async def _numbered(connection: asyncpg.Connection, holder: Claim) -> tuple[int, Offset | None]:
     number, before = await claim(connection, holder)
     return number + 1, before
+
+
+async def comes_by(connection: asyncpg.Connection, topic: str, partition: int) -> tuple[str, ...]:
+    """The fleets that are pinned to a partition, by name."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT fleet FROM (SELECT DISTINCT ON (fleet) fleet, partition"
+            "   FROM ledger.partition_pins WHERE topic = $1 ORDER BY fleet, number DESC) AS pinned"
+            " WHERE partition = $2 ORDER BY fleet",
+            topic,
+            partition,
+        )
+    return tuple(row["fleet"] for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """A partition that a fleet's events come by."""
+
+    topic: str
+    partition: int
+    next: Offset
+    fleets: tuple[str, ...]
+    """All that come by it."""
+
+
+async def feeding(connection: asyncpg.Connection, fleet: FleetName) -> tuple[Feeding, ...]:
+    """Where a fleet's events come by, and how far each was taken."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT p.topic, p.partition,"
+            "       coalesce((SELECT r.next FROM ledger.receipts r"
+            "                  WHERE r.topic = p.topic AND r.partition = p.partition"
+            "                  ORDER BY r.number DESC LIMIT 1), 0) AS next"
+            "  FROM (SELECT DISTINCT ON (topic) topic, partition FROM ledger.partition_pins"
+            "         WHERE fleet = $1 ORDER BY topic, number DESC) AS p ORDER BY p.topic",
+            fleet,
+        )
+    return tuple(
+        [
+            Feeding(topic, number, Offset(next_), await comes_by(connection, topic, number))
+            for topic, number, next_ in rows
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)

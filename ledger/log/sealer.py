@@ -1,7 +1,7 @@
 """The signer at work: round after round over all fleets, asking witnesses and publishing what was signed.
 
 A fleet that cannot be signed any more, because its log was rewound or rewritten, stops nobody
-else; it is told once and left until a person has looked. What is published lies below a directory,
+else; it is told once and left until it was recovered, or until a person has looked and starts anew. What is published lies below a directory,
 as files that are never changed once written:
 
     <origin>/checkpoint              the newest, replaced as a whole
@@ -19,8 +19,8 @@ from typing import Final
 
 import structlog
 
-from ledger.errors import LedgerStopped, SetupProblem
-from ledger.log import fleets, sealing, tree_proofs
+from ledger.errors import FleetStopped, LedgerStopped, SetupProblem
+from ledger.log import fleets, sealing, stops, tree_proofs
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
 from ledger.log.notes import Signature
@@ -50,7 +50,9 @@ class Sealer:
         """Sign whatever is news, fleet by fleet."""
         made: list[Seal] = []
         for fleet in await fleets.every(connection):
-            if fleet.name in self.stopped or (self.only and fleet.name not in self.only):
+            if self.only and fleet.name not in self.only:
+                continue
+            if fleet.name in self.stopped and not await self._goes_on(connection, fleet):
                 continue
             try:
                 made += await self._fleet(connection, fleet)
@@ -58,16 +60,25 @@ class Sealer:
                 self._leave(fleet, stopped)
         return made
 
+    async def _goes_on(self, connection: Connection, fleet: Fleet) -> bool:
+        """Whether a fleet that was stopped is in another life by now."""
+        if not isinstance(self.stopped[fleet.name], FleetStopped):
+            return False
+        if await stops.standing(connection, fleet):
+            return False
+        del self.stopped[fleet.name]
+        log.info("fleet_goes_on", fleet=fleet.name)
+        return True
+
     def _leave(self, fleet: Fleet, stopped: LedgerStopped) -> None:
         """Sign nothing more for a fleet, and say why."""
         self.stopped[fleet.name] = stopped
         log.error("fleet_stopped", fleet=fleet.name, why=str(stopped))
 
     async def _fleet(self, connection: Connection, fleet: Fleet) -> list[Seal]:
-        incarnation = await fleets.incarnation(connection, fleet)
         seals = await sealing.seal(connection, fleet, self.site, self.memory)
         shown = [await self._shown(connection, fleet, seal) for seal in seals]
-        await sealing.record(connection, fleet, incarnation, shown)
+        await sealing.record(connection, fleet, shown)
         if self.folder is not None:
             for seal in shown:
                 publish(self.folder, seal)

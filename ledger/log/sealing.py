@@ -9,7 +9,12 @@ Three notes a round: a checkpoint of each tree, and one that binds the two and s
 was decided, so that nobody can pair one tree with an older state of the other.
 
 A log behind the memory was restored to an earlier point; one that does not continue it was
-rewritten. Either stops the fleet for a person: `ledger recover` goes on from a restore.
+rewritten, or restored and went on. Either stops the fleet, for everybody (``ledger.log.stops``).
+
+`ledger recover` begins the next life of a restored log, with origins of its own. It is signed for if
+its first event names the end that this signer remembers of the life before, and each note that binds
+repeats that end and says where the new life began: so nobody can take one life for the other, and
+nothing is ever signed under an origin that does not continue what was.
 """
 
 from base64 import b64encode
@@ -19,15 +24,16 @@ from typing import Final
 
 import asyncpg
 
-from ledger.errors import LedgerStopped
-from ledger.log import fleets, merkle, tree_proofs
+from ledger.log import lives, merkle, stops, tree_proofs, trees
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
 from ledger.log.fleets import Fleet
+from ledger.log.lives import Life
 from ledger.log.notes import Note, Signature
 from ledger.log.signed import Memory, Signed
-from ledger.log.signing_keys import Sealed, origin, signing
+from ledger.log.signing_keys import Sealed, life_of, origin, signing
+from ledger.log.stops import Stop
 from ledger.log.trees import Tree, recorded_root
 from ledger.units import Incarnation, Position
 
@@ -38,10 +44,12 @@ TREES: Final[tuple[Tree, ...]] = ("events", "decisions")
 class End:
     """Where both trees of a fleet end, as one snapshot shows them."""
 
-    incarnation: Incarnation
+    life: Life
     heads: Mapping[Tree, Signed]
     through: Position
     """The last event that was decided."""
+    began: Signed | None
+    """The events when this life began; None in the one that a log is opened in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +79,13 @@ async def end(connection: asyncpg.Connection, fleet: Fleet) -> End:
     with refusals_named():
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             through, count = await cursor(connection, fleet)
+            life = await lives.newest(connection, fleet)
+            began = None
+            if life.recovered is not None:
+                root = await trees.root_at(connection, fleet.number, "events", size=life.begins)
+                began = Signed(life.begins, root)
             return End(
-                incarnation=await fleets.incarnation(connection, fleet),
+                life=life,
                 heads={
                     "events": Signed(*await recorded_root(connection, fleet.number, "events")),
                     "decisions": Signed(
@@ -80,6 +93,7 @@ async def end(connection: asyncpg.Connection, fleet: Fleet) -> End:
                     ),
                 },
                 through=through,
+                began=began,
             )
 
 
@@ -88,13 +102,14 @@ async def seal(
 ) -> tuple[Seal, ...]:
     """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet."""
     now = await end(connection, fleet)
-    _require_newest(memory, fleet, site, now.incarnation)
-    names = {tree: origin(site.name, fleet.name, now.incarnation, tree) for tree in TREES}
-    both = origin(site.name, fleet.name, now.incarnation, "both")
+    incarnation = now.life.incarnation
+    await _require_life(connection, fleet, site, memory, now.life)
+    names = {tree: origin(site.name, fleet.name, incarnation, tree) for tree in TREES}
+    both = origin(site.name, fleet.name, incarnation, "both")
     grown: dict[str, Signed] = {}
     for tree in TREES:
         last = memory.last(names[tree])
-        recorded = await newest(connection, fleet, now.incarnation, tree)
+        recorded = await newest(connection, fleet, incarnation, tree)
         for known in (last, recorded):
             if known is not None:
                 await _require_continued(connection, fleet, tree, known, now.heads[tree])
@@ -104,12 +119,15 @@ async def seal(
     # Whatever it says that is news makes one of these larger: its number only rises.
     steps = now.heads["events"].size + now.through + 1
     binding = Signed(steps, merkle.leaf_hash(text.encode()))
-    if memory.last(both) != binding or await newest(connection, fleet, now.incarnation, "both") != (
-        binding
+    if (
+        memory.last(both) != binding
+        or await newest(connection, fleet, incarnation, "both") != binding
     ):
         grown[both] = binding
     if not grown:
         return ()
+    for found in await stops.standing(connection, fleet):
+        raise found.of(fleet)
     memory.remember(grown)
     seals = [
         Seal(
@@ -129,9 +147,7 @@ async def seal(
     return tuple(seals)
 
 
-async def record(
-    connection: asyncpg.Connection, fleet: Fleet, incarnation: Incarnation, seals: Sequence[Seal]
-) -> None:
+async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[Seal]) -> None:
     """Keep what was signed beside the log, for those who ask for proofs."""
     with refusals_named():
         await connection.executemany(
@@ -140,7 +156,7 @@ async def record(
             [
                 (
                     fleet.number,
-                    incarnation,
+                    life_of(seal.origin, fleet.name),
                     seal.tree,
                     seal.head.size,
                     seal.head.root,
@@ -167,11 +183,18 @@ async def newest(
 
 
 def bound(name: str, now: End) -> str:
-    """What the third note says: both trees, and how far the fleet was decided."""
+    """What the third note says: both trees, how far the fleet was decided, and how its life began."""
     lines = [name, f"decided {now.through}"]
     for tree in TREES:
         head = now.heads[tree]
-        lines.append(f"{tree} {head.size} {b64encode(head.root).decode()}")
+        lines.append(f"{tree} {_spelled(head)}")
+    if now.began is not None:
+        assert now.life.recovered is not None, "a later life began with an event"
+        lines.append(f"began {_spelled(now.began)}")
+        lines += [
+            f"after {one.origin} {_spelled(Signed(one.size, bytes.fromhex(one.root)))}"
+            for one in now.life.recovered.signed
+        ]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -181,29 +204,72 @@ def with_signatures(seal: Seal, more: Sequence[Signature]) -> Seal:
     return Seal(seal.tree, seal.origin, seal.head, note)
 
 
-def _require_newest(memory: Memory, fleet: Fleet, site: Site, incarnation: Incarnation) -> None:
-    """The log is not in an earlier life than one that was signed for."""
-    prefix = f"{site.name}/{fleet.name}/"
-    lives = [
-        int(name.removeprefix(prefix).split("/")[0])
-        for name in memory.origins()
-        if name.startswith(prefix)
-    ]
-    if lives and max(lives) > incarnation:
-        raise LedgerStopped(
-            f"{fleet.name}: incarnation {max(lives)} was signed, the log is in {incarnation};"
-            " it was restored to an earlier point"
+def _spelled(end: Signed) -> str:
+    return f"{end.size} {b64encode(end.root).decode()}"
+
+
+async def _require_life(
+    connection: asyncpg.Connection, fleet: Fleet, site: Site, memory: Memory, life: Life
+) -> None:
+    """The log is in the life that was signed for last, or in one that goes on from its end."""
+    last = last_life(memory, site.name, fleet)
+    if last is None or last == life.incarnation:
+        return
+    if last > life.incarnation:
+        raise await stops.stopped(
+            connection,
+            fleet,
+            Stop(
+                "signer",
+                "log_rewound",
+                f"incarnation {last} was signed, the log is in {life.incarnation}; it was restored"
+                " to an earlier point",
+            ),
         )
+    assert life.recovered is not None, "a later life began with an event"
+    named = {one.origin: one for one in life.recovered.signed}
+    for tree in TREES:
+        name = origin(site.name, fleet.name, last, tree)
+        known, told = memory.last(name), named.get(name)
+        if known is None:
+            continue
+        if (
+            told is None
+            or told.size < known.size
+            or (told.size == known.size and told.root != known.root.hex())
+        ):
+            ends = "nothing" if told is None else f"{told.size} {told.root}"
+            raise await stops.stopped(
+                connection,
+                fleet,
+                Stop(
+                    "signer",
+                    "log_forked",
+                    f"{name}: {known.size} {known.root.hex()} were signed, incarnation"
+                    f" {life.incarnation} goes on from {ends}; recover once more, with --memory",
+                ),
+            )
+
+
+def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
+    """The newest life of a fleet's log that was signed for; None where none was."""
+    told = [life_of(name, fleet.name, site=site) for name in memory.origins()]
+    return max((life for life in told if life is not None), default=None)
 
 
 async def _require_continued(
     connection: asyncpg.Connection, fleet: Fleet, tree: Tree, known: Signed, head: Signed
 ) -> None:
-    where = f"{fleet.name}: {tree}"
     if known.size > head.size:
-        raise LedgerStopped(
-            f"{where}: {known.size} were signed, there are {head.size}; the log was restored to an"
-            " earlier point: `ledger recover` goes on from there"
+        raise await stops.stopped(
+            connection,
+            fleet,
+            Stop(
+                "signer",
+                "log_rewound",
+                f"{tree}: {known.size} were signed, there are {head.size}; the log was restored to"
+                " an earlier point",
+            ),
         )
     if known.size == 0:
         return
@@ -219,7 +285,14 @@ async def _require_continued(
         new_size=head.size,
         new_root=head.root,
     ):
-        raise LedgerStopped(
-            f"{where}: what is there does not continue the {known.size} that were signed;"
-            " history was rewritten, `ledger verify` says where"
+        raise await stops.stopped(
+            connection,
+            fleet,
+            Stop(
+                "signer",
+                "log_rewritten",
+                f"{tree}: what is there does not continue the {known.size} that were signed; history"
+                " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
+                " point and went on",
+            ),
         )

@@ -83,6 +83,11 @@ def memory(path: Path) -> Iterator[Memory]:
         yield Memory(path, _read(path))
 
 
+def recalled(path: Path) -> Mapping[str, Signed]:
+    """What is in a memory, or in a copy of one, without holding it."""
+    return _read(path)
+
+
 def _read(path: Path) -> dict[str, Signed]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))

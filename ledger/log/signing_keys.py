@@ -8,7 +8,7 @@ another. To rotate, sign with the old and the new secret for a while: a note may
 import os
 import secrets
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log.notes import ED25519, Signer, require_key_name, signer
@@ -24,6 +24,15 @@ SEED_LENGTH: Final = 32
 def origin(site: str, fleet: FleetName, incarnation: Incarnation, tree: Sealed) -> str:
     """What a checkpoint of this tree says of whom it is."""
     return f"{site}/{fleet}/{incarnation}/{tree}"
+
+
+def life_of(name: str, fleet: FleetName, *, site: str | None = None) -> Incarnation | None:
+    """Which life of a fleet's log an origin is of; None where it is none of it, or of this site."""
+    told, _, rest = name.rpartition(f"/{fleet}/")
+    life, _, tree = rest.partition("/")
+    if not told or (site is not None and told != site) or not life.isdecimal():
+        return None
+    return Incarnation(int(life)) if tree in get_args(Sealed) else None
 
 
 def make(path: Path) -> None:

@@ -47,6 +47,7 @@ from ledger.facts.own import (
     AdmissionBypassed,
     AdmissionRequested,
     IncidentRecorded,
+    LogRecovered,
     MessageQuarantined,
     PodsListed,
     TimePassed,
@@ -69,6 +70,7 @@ from ledger.reducers import (
     incidents,
     instances,
     jobs,
+    lives,
     objects,
     outcomes,
     pods,
@@ -140,6 +142,7 @@ def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
     """Fold an event and the decisions recorded at its position, in the order they were made in."""
     folding = FOLDING.of(world.policy.algorithms.engine)
     waiting = list(reversed(decisions))
+    world = lives.entered(world, event)
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
         world = folding.lapse(world)
         closed: str | None = None
@@ -257,7 +260,7 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             return admissions.bypassed(world, fact)
         case PodsListed():
             return admissions.listed(world, fact)
-        case TimePassed() | MessageQuarantined() | IncidentRecorded():
+        case TimePassed() | MessageQuarantined() | IncidentRecorded() | LogRecovered():
             return world
 
 

@@ -21,7 +21,7 @@ from ledger.facts import genesis as geneses
 from ledger.facts.decision import Decision, from_record
 from ledger.facts.event import Event
 from ledger.facts.genesis import Genesis
-from ledger.log import fleets, read
+from ledger.log import read
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event as folded
@@ -29,6 +29,7 @@ from ledger.log.garbage import seldom_collected
 from ledger.log.history import Decided, decided_pages
 from ledger.log.notes import Key
 from ledger.log.read import StoredEvent
+from ledger.reducers import lives
 from ledger.reducers.world import begin
 from ledger.replay.followed import Followed
 from ledger.replay.in_force import STATES, InForce, past_table
@@ -111,13 +112,14 @@ async def _derived(
     genesis, trouble = await _genesis(connection, fleet)
     if trouble is not None:
         return trouble
-    lives = await _lives(connection, fleet)
-    events = ToldEvents(fleet, lives)
+    begun = await _lives(connection, fleet)
+    events = ToldEvents(fleet, begun)
     stored = StoredRows(connection, fleet, IDENTITIES, by="position")
     size = verified.events.size
-    if lives and lives[0][1] > size:
+    # A later life has begun only once the event that begins it is there.
+    if begun and begun[0][1] + (begun[0][0] > 1) > size:
         return Divergence(
-            "incarnation_mismatch", size, recorded=f"{lives[0][0]} from {lives[0][1]}"
+            "incarnation_mismatch", size, recorded=f"{begun[0][0]} from {begun[0][1]}"
         )
     with refusals_named():
         later = await connection.fetchval(
@@ -126,7 +128,7 @@ async def _derived(
     rows = _Projected(connection, fleet, whole=later is None)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
-        followed = Followed(begin(genesis, incarnation=await fleets.incarnation(connection, fleet)))
+        followed = Followed(begin(genesis, incarnation=lives.FIRST))
         snapshots = KeptSnapshots(connection, fleet)
         async for page in decided_pages(connection, fleet, through=verified.through):
             trouble = (

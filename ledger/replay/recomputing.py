@@ -25,7 +25,7 @@ from ledger.log.database import Connection
 from ledger.log.folding import event
 from ledger.log.history import Decided
 from ledger.log.snapshots import Stored
-from ledger.reducers import snapshot
+from ledger.reducers import lives, snapshot
 from ledger.reducers.conservation import differences
 from ledger.reducers.evolve import follow
 from ledger.reducers.snapshot import Reading
@@ -35,7 +35,7 @@ from ledger.replay.report import DIVERGENCES, Divergence
 from ledger.replay.segments import Segment
 from ledger.replay.slices import Evidence, evidence
 from ledger.replay.worlds import first_unequal
-from ledger.units import Incarnation, Position, Subject
+from ledger.units import Position, Subject
 
 Pages = AsyncIterator[list[Decided]]
 
@@ -57,12 +57,10 @@ class Recomputed:
     """What is needed to see the same again, where it is the work of one event."""
 
 
-async def beginning(
-    connection: Connection, begins: Stored | None, genesis: Genesis, incarnation: Incarnation
-) -> World:
+async def beginning(connection: Connection, begins: Stored | None, genesis: Genesis) -> World:
     """The World at which a segment begins; raises UnusableSnapshot."""
     if begins is None:
-        return begin(genesis, incarnation=incarnation)
+        return begin(genesis, incarnation=lives.FIRST)
     reading = Reading()
     with _collecting_no_garbage():
         async for lines in kept.lines(connection, begins):

@@ -202,7 +202,7 @@ async def _planned(
         left_out += [f"{one.described.through}: its bytes are damaged" for one in damaged]
         places = [one for one in places if one not in damaged]
     return _Plan(
-        Task(fleet, genesis, incarnation, wanted.subject, adds_up=wanted.subject is None),
+        Task(fleet, genesis, wanted.subject, adds_up=wanted.subject is None),
         segments,
         range_,
         tuple(left_out),

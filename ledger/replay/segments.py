@@ -196,7 +196,8 @@ async def _require(
     said = stored.described
     if said.layout != own_layout():
         raise UnusableSnapshot("it was written by a program with another layout")
-    if said.incarnation != incarnation:
+    # One of an earlier life is of what the next one begins with, or its roots are not the log's.
+    if said.incarnation > incarnation:
         raise UnusableSnapshot(f"it is of incarnation {said.incarnation}, not {incarnation}")
     if said.through > through or said.decisions > count:
         raise UnusableSnapshot("it is of a log that is longer than this one")

@@ -141,7 +141,7 @@ class SignedEnds:
         origin = f"/{self.fleet.name}/{incarnation}/both"
         try:
             text = parse_note(note).text
-            ends = _read_bound(text)
+            ends = _read_bound(text, incarnation)
             unlike = self._unsigned(text.partition("\n")[0], note)
         except InvalidRequest as unreadable:
             return Unlike(last, str(unreadable), f"a note of ...{origin}")
@@ -168,21 +168,36 @@ class SignedEnds:
         return None
 
 
-def _read_bound(text: str) -> dict[str, tuple[int, bytes]]:
-    """Size and root of each tree, and under ``decided`` the last event that was decided."""
+def _read_bound(text: str, incarnation: int) -> dict[str, tuple[int, bytes]]:
+    """Size and root of each tree, and under ``decided`` the last event that was decided.
+
+    In a later life also where it began, under ``began``.
+    """
     lines = text.removesuffix("\n").split("\n")
+    told = 3 if incarnation > 1 else 2
     found: dict[str, tuple[int, bytes]] = {}
-    for line in lines[2:]:
-        tree, _, rest = line.partition(" ")
-        told, _, encoded = rest.partition(" ")
-        found[tree] = (_number(told), strict_base64(encoded, "malformed_note"))
-    if tuple(found) != TREES or len(lines) != 2 + len(TREES):
+    for line in lines[2 : 2 + told]:
+        name, _, rest = line.partition(" ")
+        found[name] = _end(rest)
+    if tuple(found) != (*TREES, "began")[:told]:
         raise InvalidRequest("malformed_note", "it does not name both trees")
+    for line in lines[2 + told :]:
+        word, _, rest = line.partition(" ")
+        if word != "after" or incarnation == 1:
+            raise InvalidRequest(
+                "malformed_note", f"{line[:40]!r} is not what the life before signed"
+            )
+        _end(rest.partition(" ")[2])
     word, _, through = lines[1].partition(" ")
     if word != "decided":
         raise InvalidRequest("malformed_note", "it does not say how far the fleet was decided")
     found["decided"] = (-1 if through == "-1" else _number(through), b"")
     return found
+
+
+def _end(told: str) -> tuple[int, bytes]:
+    size, _, encoded = told.partition(" ")
+    return _number(size), strict_base64(encoded, "malformed_note")
 
 
 def _number(told: str) -> int:

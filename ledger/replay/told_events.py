@@ -25,6 +25,8 @@ IDENTITIES: Final = Table("event_identity", ("fleet", "position", "identity", "d
 
 RELEASED: Final = "ledger.quarantine.message.released.v1"
 
+RECOVERED: Final = "ledger.recovery.log.recovered.v1"
+
 _IDENTITY_BYTES: Final = 16
 _ATTRIBUTES: Final = ("source", "id", "type", "subject")
 
@@ -61,6 +63,16 @@ class ToldEvents:
                 subject=event.subject,
                 recorded=str(event.incarnation),
                 recomputed=str(life),
+            )
+        if (event.type == RECOVERED) != ((life, event.position) in self.lives and life > 1) or (
+            event.type == RECOVERED and envelope["data"]["incarnation"] != life
+        ):
+            return Divergence(
+                "incarnation_mismatch",
+                event.position,
+                subject=event.subject,
+                recorded=event.type,
+                recomputed=f"{life} begins with {RECOVERED}",
             )
         if self.fleet.clock == "event" and event.recorded_at_micros != max(self.clock, time or 0):
             return _column(

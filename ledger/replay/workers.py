@@ -31,7 +31,7 @@ from ledger.replay.recomputing import GoOn
 from ledger.replay.report import Divergence
 from ledger.replay.segments import Segment
 from ledger.replay.slices import Evidence
-from ledger.units import Incarnation, Position, Subject
+from ledger.units import Position, Subject
 
 READER: Final[Role] = "ledger_signer"
 """The role of an audit: it may read everything, and of a log write nothing."""
@@ -52,7 +52,6 @@ class Task:
 
     fleet: Fleet
     genesis: Genesis
-    incarnation: Incarnation
     subject: Subject | None
     adds_up: bool
     """Whether the book is added up at the end."""
@@ -165,7 +164,7 @@ def _work(url: str, task: Task, segment: Segment) -> Done:
 
 
 async def _beginning(connection: Connection, task: Task, segment: Segment) -> World:
-    return await recomputing.beginning(connection, segment.begins, task.genesis, task.incarnation)
+    return await recomputing.beginning(connection, segment.begins, task.genesis)
 
 
 async def _fold(
@@ -187,9 +186,7 @@ async def _fold(
     trouble = recomputing.at_end(done.world, segment.ends)
     if trouble is not None:
         try:
-            recorded = await recomputing.beginning(
-                connection, segment.ends, task.genesis, task.incarnation
-            )
+            recorded = await recomputing.beginning(connection, segment.ends, task.genesis)
             trouble = recomputing.unlike(trouble, recorded, done.world)
         except UnusableSnapshot as error:
             trouble = replace(trouble, recorded=str(error))

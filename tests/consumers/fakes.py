@@ -9,7 +9,7 @@ order: what happens while something else is slow, silent or gone.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -96,6 +96,8 @@ class Broker:
         self.on_asking: Callable[[int, TopicPartition], Awaitable[None]] = _nothing
         """Called when the client of that number asks where a partition ends."""
         self.clients = 0
+        self.told: dict[TopicPartition, int] = {}
+        """Up to where the group was told that partitions were taken."""
 
     def __getitem__(self, number: int) -> Partition:
         return self.partitions[part(number)]
@@ -140,8 +142,12 @@ class Client:
     async def position(self, at: TopicPartition) -> int:
         return self._positions[at]
 
-    async def commit(self, _offsets: object) -> None:
-        pass
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._broker.told |= offsets
+
+    async def committed(self, at: TopicPartition) -> int | None:
+        await self._until_led([at])
+        return self._broker.told.get(at)
 
     async def beginning_offsets(
         self, partitions: Collection[TopicPartition]
@@ -262,7 +268,7 @@ class Books:
             ),
             None,
         )
-        return Adopted(claim, self.receipts.get(partition), halt)
+        return Adopted(claim, self.receipts.get(partition), halt, recovered=False)
 
     async def report(self, _claim: Claim, _kind: str, _detail: str, *, id_: str) -> bool:
         del id_

@@ -24,6 +24,7 @@ def in_custody(**fields: Any) -> Custody:
         claim=Claim("t", 0, 1),
         receipt=None,
         taken_to=None,
+        recovered=False,
         proof=None,
         wanted=Offset(0),
         state="reading",

@@ -13,7 +13,7 @@ from ledger.cli.run import _exit_code
 from ledger.errors import InvalidReason, LedgerError
 from ledger.events import contract, contract_values, envelope, quantities, strict_json
 from ledger.events.codec import Accepted, accept_line
-from ledger.events.contracts import control, workload
+from ledger.events.contracts import control, own, workload
 from ledger.events.registry import REGISTRY
 from ledger.facts.incident import What
 from ledger.facts.policy import Policy, as_plain
@@ -34,6 +34,7 @@ SHAPES: Final[dict[str, type[contract.Shape]]] = {
     "Owner": workload.Owner,
     "History": control.History,
     "Toleration": control.Toleration,
+    "LastSigned": own.LastSigned,
 }
 
 

@@ -25,7 +25,7 @@ from ledger.replay.what_if.question import (
     setting,
     weighing,
 )
-from ledger.units import Incarnation, Position, Subject
+from ledger.units import Position, Subject
 from tests.histories import (
     FLEET,
     SECOND,
@@ -63,7 +63,7 @@ POLICIES: tuple[dict[str, Any], ...] = (
 
 def asked(history: History, question: Question) -> tuple[Course, Comparison]:
     """Both courses of a history, to their end."""
-    course = begun(question, History().world.genesis, Incarnation(1))
+    course = begun(question, History().world.genesis)
     comparison = Comparison()
     for event, step in zip(history.events, history.steps, strict=True):
         for moment in course.take(event, step.decisions):
@@ -77,7 +77,7 @@ def asked(history: History, question: Question) -> tuple[Course, Comparison]:
 
 def would_be(history: History, question: Question) -> list[Decision]:
     """What the branch decides."""
-    course = begun(question, History().world.genesis, Incarnation(1))
+    course = begun(question, History().world.genesis)
     made: list[Decision] = []
     for event, step in zip(history.events, history.steps, strict=True):
         for moment in course.take(event, step.decisions):

@@ -54,7 +54,7 @@ from ledger.log.embedded import server
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
 from ledger.log.history import decided_pages
-from ledger.reducers import snapshot
+from ledger.reducers import lives, snapshot
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import begin
 from ledger.replay.replay import replay
@@ -543,7 +543,7 @@ class Run:
         fleet = await the_fleet(connection)
         genesis = await fleets.read_genesis(connection, fleet)
         assert genesis is not None
-        world = begin(genesis, incarnation=await fleets.incarnation(connection, fleet))
+        world = begin(genesis, incarnation=lives.FIRST)
         through, _ = await decisions.cursor(connection, fleet)
         async for page in decided_pages(connection, fleet, through=through):
             for stored, decided in page:

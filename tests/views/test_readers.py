@@ -107,7 +107,7 @@ async def test_each_sees_its_own_fleet_in_every_view_and_no_other(two: Two) -> N
             assert await reader.fetch("SELECT * FROM partitions") == []
     assert empty <= {
         *("capacity_classes", "checkpoints", "conservation", "leases", "snapshots", "evictions"),
-        *("proposals", "proposal_moves", "quarantine"),
+        *("proposals", "proposal_moves", "quarantine", "stops"),
     }, "of what is there to be seen something is"
 
 

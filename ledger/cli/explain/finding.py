@@ -146,7 +146,14 @@ async def find(
     named = _NAME_OF_ONE.fullmatch(what)
     if kind in (None, "decision") and (number or (named and named[1] == fleet)):
         wanted = int(number[1] if number else named[3] if named else 0)
-        return Meant(await _numbered(connection, fleet, wanted), None)
+        found_one = await _numbered(connection, fleet, wanted)
+        if named and not number and found_one.decision.incarnation != int(named[2]):
+            raise InvalidRequest(
+                "unknown_subject",
+                f"{what}: it is not in the log, which was restored to an earlier point; see"
+                f" {found_one.name}",
+            )
+        return Meant(found_one, None)
     if kind == "decision":
         raise InvalidRequest("unknown_subject", f"{what}: no number and no name of a decision")
     found = await _about(connection, fleet, what, kind, at)

@@ -1,4 +1,4 @@
-"""What the ledger itself records: time, admissions, quarantine, incidents.
+"""What the ledger itself records: time, admissions, quarantine, incidents, recoveries.
 
 Nobody else may say these. They are ``own`` also where their name puts them beside another family:
 the webhook's admissions are about workloads, and still nobody's but the webhook's to report.
@@ -13,6 +13,7 @@ from pydantic import Field
 from ledger.events.contract import (
     Contract,
     Family,
+    Shape,
 )
 from ledger.events.contract_values import (
     LONGEST_DETAIL,
@@ -27,7 +28,7 @@ from ledger.events.contracts.workload import Owner
 from ledger.events.strict_json import canonical
 from ledger.facts import event as log_event
 from ledger.facts import own as facts
-from ledger.units import LARGEST_WHOLE_NUMBER, EventType, Microseconds, Subject
+from ledger.units import LARGEST_WHOLE_NUMBER, EventType, Incarnation, Microseconds, Subject
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -198,3 +199,42 @@ class IncidentRecorded(Contract):
 
     def fact(self) -> facts.IncidentRecorded:
         return facts.IncidentRecorded(self.kind, self.address, self.detail)
+
+
+class LastSigned(Shape):
+    """Where a tree ended when it was signed for the last time in an earlier life of the log."""
+
+    origin: Text
+    """Whose checkpoint it was: site, fleet, incarnation, tree."""
+    size: Whole
+    """How many leaves it had."""
+    root: Sha256
+    """Their root."""
+
+
+class LogRecovered(Contract):
+    """The database was restored to an earlier point, and the log goes on from there in its next life."""
+
+    event_type: ClassVar = EventType("ledger.recovery.log.recovered.v1")
+    family: ClassVar[Family] = "own"
+    key_fields: ClassVar[tuple[str, ...]] = ()
+
+    incarnation: Annotated[int, Field(ge=2, le=2**31 - 1)]
+    """Which life of the log begins with this event."""
+    signed: Annotated[list[LastSigned], Field(max_length=MOST_ENTRIES)]
+    """The last checkpoints that were signed in the life before; none where nothing was."""
+    published: Word | None = None
+    """The id of the last decision that was handed on to Kafka; absent where nobody looked."""
+    why: Text
+    """Why, as the person said who recovered it."""
+    by: Word
+    """Who did."""
+
+    def fact(self) -> facts.LogRecovered:
+        return facts.LogRecovered(
+            Incarnation(self.incarnation),
+            tuple(facts.LastSigned(one.origin, one.size, one.root) for one in self.signed),
+            self.published,
+            self.why,
+            self.by,
+        )

@@ -73,7 +73,7 @@ async def ask(
     root = await trees.root_at(connection, fleet.number, "events", size=last + 1)
     heading = Heading(fleet.name, incarnation, last, root.hex(), asked)
     other = None if against is None else _opened(against, heading)
-    course = begun(question, genesis, incarnation)
+    course = begun(question, genesis)
     with seldom_collected(), ExitStack() as open_:
         keeping = None
         if keep is not None:

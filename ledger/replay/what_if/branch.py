@@ -1,6 +1,6 @@
 """Two courses of one history side by side: as it was decided, and as it would have been.
 
-    course = Course(question, genesis, incarnation)
+    course = begun(question, genesis)
     for each event of the log with its decisions:  yield from course.take(event, decisions)
     course.end()
 
@@ -30,12 +30,13 @@ from ledger.facts.own import TimePassed
 from ledger.facts.policy import merge
 from ledger.facts.quota import QueueUpserted, QuotaUpserted
 from ledger.facts.workload import WorkloadRescheduled, WorkloadUpserted
+from ledger.reducers import lives
 from ledger.reducers.evolve import follow
 from ledger.reducers.objects import Noun
 from ledger.reducers.world import World, begin
 from ledger.replay.what_if.question import SOURCE, Added, Question, said_otherwise, weighed
 from ledger.replay.what_if.reports import Ignored, heard
-from ledger.units import EventType, Incarnation, Microseconds, Subject
+from ledger.units import EventType, Microseconds, Subject
 
 _NEVER: Final = Microseconds(0)
 
@@ -229,14 +230,14 @@ class Course:
         return Moment(self._last, (), made)
 
 
-def begun(question: Question, genesis: Genesis, incarnation: Incarnation) -> Course:
+def begun(question: Question, genesis: Genesis) -> Course:
     """Both before the first event."""
     for added in question.added:
         if added.before is not None and added.before < question.first:
             raise InvalidRequest(
                 "invalid_moment", f"{added.before}: the branch begins at {question.first} only"
             )
-    world = begin(genesis, incarnation=incarnation)
+    world = begin(genesis, incarnation=lives.FIRST)
     return Course(question, world, world)
 
 

@@ -1,0 +1,308 @@
+"""Go on from a restore: what was lost, and the next life of a fleet's log.
+
+A database that was restored to an earlier point does not know what it has lost. What is remembered
+outside it does: the signer's memory, published notes, the decisions that Kafka has, and how far it was
+told that each partition was taken. ``assess`` holds all of that against the log. ``begin`` opens the
+next life where the log ends, whose first event names the last signed ends of the life before; every
+decision from there on has an id that nothing ever had, because the life is part of it.
+
+Decisions about the events that are left are not lost: they follow from the events, so deciding them
+again makes the same ones, with the same ids. That is no longer so if the log went on before anybody
+noticed. Ids have two contents then, and no next life can undo it: such a log is not recovered, but
+restored once more, and recovered before anything writes to it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import asyncpg
+
+from ledger.errors import LedgerStopped, SetupProblem
+from ledger.events.codec import own_event
+from ledger.log import decisions, fleets, incidents, lives, outbox, receipts, stops, trees
+from ledger.log.append import append
+from ledger.log.database import refusals_named
+from ledger.log.fleets import Fleet
+from ledger.log.messages import Coordinates, Message
+from ledger.log.sealing import TREES
+from ledger.log.signed import Signed
+from ledger.log.signing_keys import life_of
+from ledger.log.stops import Stop
+from ledger.log.trees import Tree
+from ledger.units import (
+    DecisionNumber,
+    EventType,
+    FleetName,
+    Incarnation,
+    Microseconds,
+    Offset,
+    Position,
+    Subject,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOn:
+    """What Kafka has of a fleet's decisions that the log would have to have too."""
+
+    newest: tuple[Incarnation, DecisionNumber]
+    """Life and number of the newest decision found there."""
+    first_lost: tuple[Incarnation, DecisionNumber] | None
+    """The first one that is not in the log."""
+    lost: int
+    """How many are not."""
+    other: tuple[Incarnation, DecisionNumber] | None
+    """The first one whose id has another content in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is known outside the database."""
+
+    signed: Mapping[str, Signed]
+    """The last signed end of each origin."""
+    handed_on: HandedOn | None
+    told: Mapping[tuple[str, int], Offset]
+    """Up to where Kafka was told that partitions were taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last signed end of a tree, and how much of it is not in the log."""
+
+    origin: str
+    tree: Tree
+    signed: Signed
+    lost: int
+    """So many of its leaves, the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """A Kafka partition that a fleet's events come by."""
+
+    topic: str
+    partition: int
+    next: Offset
+    """Where the log goes on reading."""
+    told: Offset | None
+    """Up to where Kafka was told that it was taken; None where nobody asked, or nothing was told."""
+    fleets: tuple[str, ...]
+    """Who comes by it: it goes on once all of them were recovered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a restore lost, as far as anybody remembers."""
+
+    fleet: Fleet
+    incarnation: Incarnation
+    next: Incarnation
+    """The life that a recovery begins: above every one that anybody has heard of."""
+    events: int
+    decisions: int
+    """How many of each the log has."""
+    decided_through: Position
+    ends: tuple[Ended, ...]
+    """Of the newest life that was signed for."""
+    handed_on: HandedOn | None
+    partitions: tuple[ReadAgain, ...]
+    stopped: tuple[Stop, ...]
+    forked: tuple[str, ...]
+    """Where the log is not the beginning of what is remembered: each is a sentence."""
+
+    @property
+    def is_rewound(self) -> bool:
+        """Whether anybody remembers more than there is, or said so before."""
+        handed_on = self.handed_on
+        return (
+            bool(self.stopped)
+            or any(end.lost for end in self.ends)
+            or any(
+                (life_of(end.origin, self.fleet.name) or 0) > self.incarnation for end in self.ends
+            )
+            or (handed_on is not None and handed_on.lost > 0)
+            or any(one.told is not None and one.told > one.next for one in self.partitions)
+        )
+
+    @property
+    def published(self) -> str | None:
+        """The id of the newest decision that was handed on, as far as anybody knows."""
+        return None if self.handed_on is None else decision_id(self.fleet, self.handed_on.newest)
+
+
+def decision_id(fleet: Fleet, one: tuple[Incarnation, DecisionNumber]) -> str:
+    """What a decision is called outside the database."""
+    return f"{fleet.name}/{one[0]}/{one[1]}"
+
+
+async def assess(
+    connection: asyncpg.Connection, fleet: Fleet, remembered: Remembered
+) -> Assessment:
+    """Hold what is remembered of a fleet's log against what is there."""
+    with refusals_named():
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await _assessed(connection, fleet, remembered)
+
+
+async def _assessed(
+    connection: asyncpg.Connection, fleet: Fleet, remembered: Remembered
+) -> Assessment:
+    life = await lives.newest(connection, fleet)
+    sizes = {tree: (await trees.recorded_root(connection, fleet.number, tree))[0] for tree in TREES}
+    through, _ = await decisions.cursor(connection, fleet)
+    ends: list[Ended] = []
+    forked: list[str] = []
+    signed_for = [life_of(origin, fleet.name) for origin in remembered.signed]
+    newest = max((one for one in signed_for if one is not None), default=None)
+    for origin, signed in sorted(remembered.signed.items(), key=lambda one: _in_order(one[0])):
+        tree, signed_in = _tree_of(origin), life_of(origin, fleet.name)
+        if tree is None or signed_in is None:
+            continue
+        if signed_in == newest:
+            # What a life before this one lost is told by the first event of this one.
+            lost = 0 if signed_in < life.incarnation else max(0, signed.size - sizes[tree])
+            ends.append(Ended(origin, tree, signed, lost))
+        if signed_in == life.incarnation and signed.size <= sizes[tree]:
+            root = await trees.root_at(connection, fleet.number, tree, size=signed.size)
+            if root != signed.root:
+                forked.append(
+                    f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
+                    f" the root {root.hex()}"
+                )
+    handed_on = remembered.handed_on
+    if handed_on is not None and handed_on.other is not None:
+        forked.append(
+            f"{decision_id(fleet, handed_on.other)}: Kafka has a decision of this id with another"
+            " content"
+        )
+    known = [life.incarnation]
+    known += [] if newest is None else [newest]
+    known += [] if handed_on is None else [handed_on.newest[0]]
+    return Assessment(
+        fleet=fleet,
+        incarnation=life.incarnation,
+        next=Incarnation(max(known) + 1),
+        events=sizes["events"],
+        decisions=sizes["decisions"],
+        decided_through=through,
+        ends=tuple(ends),
+        handed_on=handed_on,
+        partitions=await _partitions(connection, fleet, remembered.told),
+        stopped=await stops.standing(connection, fleet),
+        forked=tuple(forked),
+    )
+
+
+def _tree_of(origin: str) -> Tree | None:
+    name = origin.rpartition("/")[2]
+    return next((tree for tree in TREES if tree == name), None)
+
+
+def _in_order(origin: str) -> tuple[str, int]:
+    """By site and life, events before decisions."""
+    tree = _tree_of(origin)
+    return origin.rpartition("/")[0], len(TREES) if tree is None else TREES.index(tree)
+
+
+async def _partitions(
+    connection: asyncpg.Connection, fleet: Fleet, told: Mapping[tuple[str, int], Offset]
+) -> tuple[ReadAgain, ...]:
+    return tuple(
+        ReadAgain(
+            one.topic,
+            one.partition,
+            one.next,
+            told.get((one.topic, one.partition)),
+            one.fleets,
+        )
+        for one in await receipts.feeding(connection, fleet.name)
+    )
+
+
+async def is_remembered_elsewhere(
+    connection: asyncpg.Connection, fleet: Fleet
+) -> tuple[bool, bool]:
+    """Whether somebody signs for a fleet, and whether its decisions are handed on to Kafka."""
+    with refusals_named():
+        signed: bool = await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM ledger.checkpoints WHERE fleet = $1)", fleet.number
+        )
+    return signed, await outbox.next_number(connection, fleet) > 0
+
+
+async def begin(
+    connection: asyncpg.Connection, found: Assessment, *, why: str, by: str
+) -> tuple[ReadAgain, ...]:
+    """Begin the next life of a log, and let partitions go on that only waited for it.
+
+    Answers with those. Raises WrongPosition, with nothing written, where the log is not as it was
+    assessed any more.
+    """
+    fleet = found.fleet
+    if found.forked:
+        raise LedgerStopped(
+            f"{fleet.name}: the log went on after it was restored: {found.forked[0]};"
+            " restore it once more, and recover it before anything writes to it"
+        )
+    with refusals_named():
+        async with connection.transaction():
+            await connection.execute(
+                "SELECT ledger.open_incarnation($1, $2, $3, $4, $5)",
+                fleet.number,
+                found.next,
+                found.events,
+                found.decisions,
+                why,
+            )
+            await _append(connection, found, why=why, by=by)
+            await incidents.record(
+                connection,
+                kind="log_recovered",
+                address=fleet.name,
+                detail=f"by {by}, as {fleet.name}/{found.next} from {found.events} events: {why}",
+                id_=f"recovered/{fleet.name}/{found.next}",
+            )
+            going_on = await receipts.go_on_recovered(connection, why=why, by=by)
+            await connection.execute("NOTIFY ledger_events")
+    return tuple(one for one in found.partitions if (one.topic, one.partition) in going_on)
+
+
+async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str, by: str) -> None:
+    """Append the event with which the life begins, as the first one of it."""
+    fleet = found.fleet
+    head = await trees.lock(connection, fleet.number, "events")
+    assert head.incarnation == found.next, "it was opened in this transaction"
+    data: dict[str, object] = {
+        "incarnation": found.next,
+        "signed": [
+            {"origin": end.origin, "size": end.signed.size, "root": end.signed.root.hex()}
+            for end in found.ends
+        ],
+        "why": why,
+        "by": by,
+    }
+    if found.published is not None:
+        data["published"] = found.published
+    # Where time is what events say, none has passed since the last one.
+    time = (head.recorded_at or Microseconds(0)) if fleet.clock == "event" else None
+    event = own_event(
+        fleet=fleet.name,
+        source="ledger/recovery",
+        id=str(found.next),
+        type=EventType("ledger.recovery.log.recovered.v1"),
+        subject=Subject(fleet.name),
+        data=data,
+        time=time,
+    )
+    message = Message(Coordinates("ledger", None, None, None), event, None, None)
+    done = await append(connection, fleet, [(message, event)], ask_first=True)
+    assert done.count == 1, "no life begins twice"
+
+
+async def fleet_named(connection: asyncpg.Connection, name: str) -> Fleet:
+    """The fleet of this name; SetupProblem where there is none."""
+    found = await fleets.find(connection, FleetName(name))
+    if found is None:
+        raise SetupProblem(f"fleet {name}: there is none of this name")
+    return found

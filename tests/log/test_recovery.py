@@ -1,0 +1,251 @@
+"""A log that was restored to an earlier point: who refuses it, and how it goes on."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from ledger.errors import FleetStopped, LedgerStopped, WrongPosition
+from ledger.log import fleets, lines, lives, recovery, stops
+from ledger.log.database import Connection, connected
+from ledger.log.fleets import Fleet
+from ledger.log.recovery import Assessment, HandedOn, Remembered
+from ledger.log.sealer import Sealer
+from ledger.log.sealing import Site
+from ledger.log.signed import memory, recalled
+from ledger.log.signing_keys import life_of, origin
+from ledger.log.stops import Stop
+from ledger.replay.deep import deep
+from ledger.units import DecisionNumber, FleetName, Incarnation
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
+from tests.postgres import Postgres
+from tests.restoring import Restorable, restorable
+
+SITE = Site("ledger.example", (bytes(32),))
+NOTHING = Remembered({}, None, {})
+
+
+@pytest_asyncio.fixture
+async def log(postgres: Postgres) -> AsyncIterator[Restorable]:
+    """Two clusters and four workloads, decided."""
+    async with restorable(postgres) as database:
+        await grow(database, 1, 4)
+        yield database
+
+
+async def grow(database: Restorable, first: int, count: int) -> None:
+    async with connected(database.url, "ledger_writer") as connection:
+        told = [cluster_line(number) for number in (1, 2)] if first == 1 else []
+        told += [
+            workload_line(number, replicas=number, weights={"c1": 1, "c2": 1})
+            for number in range(first, first + count)
+        ]
+        await lines.ingest(connection, told)
+    await decide_all(database.url)
+
+
+async def sealed(database: Restorable, folder: Path) -> LedgerStopped | None:
+    with memory(folder / "signed.json") as remembered:
+        sealer = Sealer(SITE, remembered, folder / "notes")
+        async with connected(database.url, "ledger_signer") as connection:
+            await sealer.round(connection)
+    return sealer.stopped.get("test")
+
+
+async def the_fleet(connection: Connection) -> Fleet:
+    fleet = await fleets.find(connection, FleetName("test"))
+    assert fleet is not None
+    return fleet
+
+
+async def assessed(database: Restorable, remembered: Remembered) -> Assessment:
+    async with connected(database.url, "ledger_writer") as connection:
+        return await recovery.assess(connection, await the_fleet(connection), remembered)
+
+
+async def recovered(database: Restorable, remembered: Remembered) -> Assessment:
+    async with connected(database.url, "ledger_writer") as connection:
+        found = await recovery.assess(connection, await the_fleet(connection), remembered)
+        await recovery.begin(connection, found, why="it was restored", by="anna")
+    return found
+
+
+def by_the_signer(folder: Path) -> Remembered:
+    return Remembered(recalled(folder / "signed.json"), None, {})
+
+
+async def restored(log: Restorable, folder: Path) -> None:
+    """Restored to where four workloads were decided; seven were signed for."""
+    assert await sealed(log, folder) is None
+    backup = await log.back_up()
+    await grow(log, 5, 3)
+    assert await sealed(log, folder) is None
+    await log.restore(backup)
+
+
+async def test_a_restored_log_is_signed_on_in_its_next_life_only(
+    log: Restorable, tmp_path: Path
+) -> None:
+    await restored(log, tmp_path)
+    assert isinstance(await sealed(log, tmp_path), FleetStopped)
+    with pytest.raises(FleetStopped, match="stopped by the signer: log_rewound"):
+        await grow(log, 5, 1)
+
+    found = await recovered(log, by_the_signer(tmp_path))
+
+    assert [(end.origin.rpartition("/")[2], end.lost) for end in found.ends] == [
+        ("events", 3),
+        ("decisions", 3),
+    ]
+    await grow(log, 5, 2)
+    assert await sealed(log, tmp_path) is None
+    async with connected(log.url, None) as connection:
+        fleet = await the_fleet(connection)
+        life = await lives.newest(connection, fleet)
+        assert (life.incarnation, life.begins) == (2, 6)
+        assert (await deep(connection, fleet)).diverged is None
+        ids = await connection.fetch("SELECT decision FROM ledger_api.decisions ORDER BY number")
+    assert [row[0] for row in ids] == [f"test/{1 if n < 4 else 2}/{n}" for n in range(6)]
+
+
+async def test_a_life_that_names_less_than_was_signed_is_not_signed_for_until_it_is_recovered_again(
+    log: Restorable, tmp_path: Path
+) -> None:
+    await restored(log, tmp_path)
+    await recovered(log, NOTHING)
+
+    stopped = await sealed(log, tmp_path)
+    assert isinstance(stopped, FleetStopped)
+    assert "log_forked" in str(stopped)
+
+    found = await recovered(log, by_the_signer(tmp_path))
+    assert (found.incarnation, found.next) == (2, 3)
+    assert await sealed(log, tmp_path) is None
+
+
+async def test_the_next_life_is_above_every_one_that_anybody_has_heard_of(
+    log: Restorable, tmp_path: Path
+) -> None:
+    assert await sealed(log, tmp_path) is None
+    backup = await log.back_up()
+    for life in (2, 3):
+        await recovered(log, by_the_signer(tmp_path))
+        await grow(log, 5 + life, 1)
+        assert await sealed(log, tmp_path) is None
+    await log.restore(backup)
+
+    stopped = await sealed(log, tmp_path)
+    assert "incarnation 3 was signed, the log is in 1" in str(stopped)
+    found = await assessed(log, by_the_signer(tmp_path))
+    assert (found.incarnation, found.next, found.is_rewound, found.forked) == (1, 4, True, ())
+    handed_on = HandedOn((Incarnation(6), DecisionNumber(9)), None, 0, None)
+    assert (await assessed(log, Remembered({}, handed_on, {}))).next == 7
+
+
+async def test_a_log_that_went_on_after_it_was_restored_is_not_recovered(
+    log: Restorable, tmp_path: Path
+) -> None:
+    """Its decisions have ids that other decisions had."""
+    await restored(log, tmp_path)
+    await grow(log, 50, 4)
+
+    found = await assessed(log, by_the_signer(tmp_path))
+    assert [sentence.partition(":")[0] for sentence in found.forked] == [
+        "ledger.example/test/1/events",
+        "ledger.example/test/1/decisions",
+    ]
+    with pytest.raises(LedgerStopped, match="restore it once more"):
+        await recovered(log, by_the_signer(tmp_path))
+    other = HandedOn(
+        (Incarnation(1), DecisionNumber(6)), None, 0, (Incarnation(1), DecisionNumber(5))
+    )
+    with pytest.raises(LedgerStopped, match="test/1/5: Kafka has a decision of this id"):
+        await recovered(log, Remembered({}, other, {}))
+    async with connected(log.url, None) as connection:
+        assert await fleets.incarnation(connection, await the_fleet(connection)) == 1
+
+
+async def test_a_log_that_nobody_remembers_more_of_has_nothing_to_recover(
+    log: Restorable, tmp_path: Path
+) -> None:
+    assert await sealed(log, tmp_path) is None
+    await grow(log, 5, 1)
+
+    found = await assessed(log, by_the_signer(tmp_path))
+
+    assert (found.is_rewound, found.forked) == (False, ())
+
+
+async def test_a_log_that_went_on_since_it_was_looked_at_is_not_recovered(log: Restorable) -> None:
+    found = await assessed(log, NOTHING)
+    await grow(log, 5, 1)
+
+    async with connected(log.url, "ledger_writer") as connection:
+        with pytest.raises(WrongPosition, match="it went on meanwhile"):
+            await recovery.begin(connection, found, why="it was restored", by="anna")
+
+
+async def test_a_stop_ends_with_the_life_that_it_is_of_and_no_other_fleet_stands(
+    log: Restorable,
+) -> None:
+    async with connected(log.url, "ledger_writer") as connection:
+        fleet = await the_fleet(connection)
+        why = Stop("publisher", "log_rewound", "because")
+        await stops.stop(connection, fleet, why)
+        await stops.stop(connection, fleet, why)
+        assert await stops.standing(connection, fleet) == (why,)
+        await lines.ingest(connection, [cluster_line(1, fleet="other")])
+    found = await recovered(log, NOTHING)
+    assert found.stopped == (why,)
+    await grow(log, 5, 1)
+    async with connected(log.url, "ledger_writer") as connection:
+        assert await stops.standing(connection, fleet) == ()
+        assert await connection.fetchval("SELECT stands FROM ledger_api.stops") is False
+
+
+async def test_an_event_that_does_not_say_which_life_begins_is_found(log: Restorable) -> None:
+    await recovered(log, NOTHING)
+    async with connected(log.url, None) as connection:
+        fleet = await the_fleet(connection)
+        async with connection.transaction():
+            await connection.execute("SET LOCAL session_replication_role = replica")
+            await connection.execute(
+                "UPDATE ledger.incarnations SET from_size = 5 WHERE incarnation = 2"
+            )
+        found = (await deep(connection, fleet)).diverged
+        assert found is not None
+        assert (found.trouble, found.position) == ("incarnation_mismatch", 5)
+        with pytest.raises(LedgerStopped, match="no event there says so"):
+            await lives.newest(connection, fleet)
+
+
+@pytest.mark.parametrize(
+    ("name", "life"),
+    [
+        ("ledger.example/test/2/events", 2),
+        ("a/test/7/test/12/both", 12),
+        ("ledger.example/other/2/events", None),
+        ("ledger.example/test/x/events", None),
+        ("ledger.example/test/2/leaves", None),
+    ],
+)
+def test_an_origin_says_of_which_life_it_is(name: str, life: int | None) -> None:
+    assert life_of(name, FleetName("test")) == life
+
+
+def test_what_an_origin_is_made_of_is_read_from_it() -> None:
+    name = origin("ledger.example", FleetName("test"), Incarnation(3), "decisions")
+
+    assert life_of(name, FleetName("test"), site="ledger.example") == 3
+    assert life_of(name, FleetName("test"), site="example") is None
+
+
+def test_a_memory_is_read_without_being_held(tmp_path: Path) -> None:
+    path = tmp_path / "signed.json"
+    signed = {"o": {"size": 3, "root": bytes(32).hex()}}
+    path.write_text(json.dumps({"layout": 1, "signed": signed}))
+    with memory(path):
+        assert recalled(path)["o"].size == 3
