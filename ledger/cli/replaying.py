@@ -24,11 +24,11 @@ from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log import fleets
 from ledger.log.database import connect
 from ledger.replay import slices
+from ledger.replay.histories import READER
 from ledger.replay.replay import Phase, Wanted
 from ledger.replay.replay import replay as recompute
 from ledger.replay.report import DIVERGED, SAME, VERSION_MISSING, Divergence, Report
 from ledger.replay.segments import START
-from ledger.replay.workers import READER
 from ledger.units import FleetName, Position, Subject
 
 _MEANT: Final = {

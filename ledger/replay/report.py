@@ -38,6 +38,9 @@ Trouble = Literal[
     "row_differs",
     "receipt_mismatch",
     "snapshot_mismatch",
+    "manifest_damaged",
+    "file_missing",
+    "file_damaged",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
