@@ -7,6 +7,7 @@ Without the archive nothing is left out silently: the reader is told which posit
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import asyncpg
 
@@ -29,6 +30,17 @@ class Stretch:
     before: int
     archive: Archive | None
     """None: in the database."""
+
+
+async def archive_of(
+    connection: asyncpg.Connection, fleet: Fleet, folder: Path | None
+) -> Archive | None:
+    """The archive of a fleet in a directory of archives; None where nothing of it was detached."""
+    with refusals_named():
+        detached = await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM ledger.archived_ranges WHERE fleet = $1)", fleet.number
+        )
+    return Archive.open(folder / fleet.name) if detached and folder is not None else None
 
 
 async def stretches(

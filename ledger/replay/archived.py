@@ -12,6 +12,7 @@ An archive that begins later than the log begins with a tree that is believed un
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -19,16 +20,18 @@ import orjson
 from ledger.errors import DamagedArchive
 from ledger.facts import genesis as geneses
 from ledger.log import merkle
-from ledger.log.archive.layout import DECISIONS, TableName
+from ledger.log.archive.layout import DECISIONS, MANIFEST, TableName
 from ledger.log.archive.manifest import ArchivedRange
 from ledger.log.archive.reading import Archive
+from ledger.log.decisions import NOTHING_DECIDED
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import COLUMNS, LEAF, POSITION, RECORDED_AT, leaf_hashes
 from ledger.replay.recorded_tree import TreeInArchive
-from ledger.replay.report import Divergence
-from ledger.replay.verify import OnProgress, Verified, add_page
+from ledger.replay.report import Divergence, Report
+from ledger.replay.verify import OnProgress, Verified, add_page, reported
+from ledger.units import FleetName
 
 _SAID: Final = tuple(column.name for column in DECISIONS[:-2])
 """Columns that the record says too."""
@@ -43,6 +46,51 @@ def damage(archive: Archive) -> Divergence | None:
             except DamagedArchive as damaged:
                 return _located(archive, one, table, damaged)
     return None
+
+
+async def report(
+    folder: Path,
+    fleet: FleetName,
+    *,
+    keys: Sequence[Key] = (),
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """What verifying the archive of a fleet in a directory found."""
+    try:
+        archive = opened(folder, fleet)
+    except DamagedArchive as damaged:
+        return unread(fleet, damaged)
+    found = reported(archive.fleet, await verify(archive, keys=keys, on_progress=on_progress))
+    return replace(found, begins_at=archive.manifest.first)
+
+
+def opened(folder: Path, fleet: FleetName) -> Archive:
+    """The archive of a fleet in a directory; raises DamagedArchive."""
+    archive = Archive.open(folder / fleet)
+    if archive.manifest.fleet != fleet:
+        raise DamagedArchive(
+            "manifest_damaged", MANIFEST, f"in {fleet} lies the archive of {archive.manifest.fleet}"
+        )
+    return archive
+
+
+def unread(fleet: FleetName, damaged: DamagedArchive) -> Report:
+    """The report of an archive of which not even the manifest can be read."""
+    return replace(empty(fleet), diverged=told(damaged))
+
+
+def empty(fleet: FleetName) -> Report:
+    """The report of a fleet of which nothing was read."""
+    root = merkle.EMPTY_ROOT.hex()
+    return Report(
+        fleet=fleet,
+        events=0,
+        decisions=0,
+        event_root=root,
+        decision_root=root,
+        decided_through=NOTHING_DECIDED,
+        diverged=None,
+    )
 
 
 def told(damaged: DamagedArchive) -> Divergence:
