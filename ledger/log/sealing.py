@@ -15,23 +15,20 @@ rewritten. Either stops the fleet for a person: `ledger recover` goes on from a 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import asyncpg
 
-from ledger.errors import InvalidRequest, LedgerStopped
+from ledger.errors import LedgerStopped
 from ledger.log import fleets, merkle, tree_proofs
-from ledger.log.checkpoints import Checkpoint, whole_number
+from ledger.log.checkpoints import Checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
 from ledger.log.fleets import Fleet
-from ledger.log.notes import Note, Signature, strict_base64
+from ledger.log.notes import Note, Signature
 from ledger.log.signed import Memory, Signed
 from ledger.log.signing_keys import Sealed, origin, signing
-from ledger.log.trees import Tree, recorded_root
+from ledger.log.trees import TREES, Tree, recorded_root
 from ledger.units import Incarnation, Position
-
-TREES: Final[tuple[Tree, ...]] = ("events", "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +49,6 @@ class Seal:
     origin: str
     head: Signed
     note: Note
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What a note says that binds both trees."""
-
-    origin: str
-    through: Position
-    events: Signed
-    decisions: Signed
-
-    @property
-    def steps(self) -> int:
-        """By which notes of one origin are numbered."""
-        return self.events.size + self.through + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,30 +170,6 @@ def bound(name: str, now: End) -> str:
         head = now.heads[tree]
         lines.append(f"{tree} {head.size} {b64encode(head.root).decode()}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def read_bound(text: str) -> Bound:
-    """What a third note says; raises InvalidRequest."""
-    lines = text.removesuffix("\n").split("\n")
-    found: dict[str, Signed] = {}
-    for line in lines[2:]:
-        tree, _, rest = line.partition(" ")
-        told, _, encoded = rest.partition(" ")
-        found[tree] = Signed(_number(told), strict_base64(encoded, "malformed_note"))
-    if tuple(found) != TREES or len(lines) != 2 + len(TREES):
-        raise InvalidRequest("malformed_note", "it does not name both trees")
-    word, _, through = lines[1].partition(" ")
-    if word != "decided":
-        raise InvalidRequest("malformed_note", "it does not say how far the fleet was decided")
-    decided = Position(-1 if through == "-1" else _number(through))
-    return Bound(lines[0], decided, found["events"], found["decisions"])
-
-
-def _number(told: str) -> int:
-    number = whole_number(told)
-    if number is None:
-        raise InvalidRequest("malformed_note", f"{told[:40]!r} is no number of leaves")
-    return number
 
 
 def with_signatures(seal: Seal, more: Sequence[Signature]) -> Seal:

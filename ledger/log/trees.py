@@ -18,6 +18,8 @@ from ledger.units import Incarnation, Microseconds
 
 Tree = Literal["events", "decisions"]
 
+TREES: Final[tuple[Tree, ...]] = ("events", "decisions")
+
 
 @dataclass(frozen=True, slots=True)
 class Head:

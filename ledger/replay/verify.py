@@ -18,8 +18,7 @@ from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
-from ledger.log.sealing import TREES
-from ledger.log.trees import recorded_root
+from ledger.log.trees import TREES, recorded_root
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import (
     LEAF,

@@ -49,14 +49,15 @@ from ledger.log.archive.manifest import (
     with_range,
 )
 from ledger.log.archive.parquet import ParquetWriting, require
+from ledger.log.bound_notes import Bound, read_bound
 from ledger.log.database import refusals_named
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf
 from ledger.log.notes import parse_note
 from ledger.log.read import StoredEvent
-from ledger.log.sealing import TREES, Bound, read_bound
 from ledger.log.snapshots import Stored
+from ledger.log.trees import TREES
 from ledger.units import LEDGER_FLEET, Position
 
 OnWritten = Callable[[int, int], None]
