@@ -67,14 +67,16 @@ async def stretches(
             found.append(Stretch(at, begins, None))
         at = max(at, begins)
         end = min(ends, before)
-        found.append(Stretch(at, end, _covering(fleet, archive, at, end)))
+        _require_covering(fleet, archive, begins, ends)
+        found.append(Stretch(at, end, archive))
         at = end
     if at < before:
         found.append(Stretch(at, before, None))
     return found
 
 
-def _covering(fleet: Fleet, archive: Archive | None, first: int, before: int) -> Archive:
+def _require_covering(fleet: Fleet, archive: Archive | None, first: int, before: int) -> None:
+    """The archive of the fleet has these positions."""
     where = f"fleet {fleet.name}: positions {first} to {before - 1} were detached"
     if archive is None:
         raise SetupProblem(f"{where}; --detached names the directory with their archive")
@@ -85,7 +87,6 @@ def _covering(fleet: Fleet, archive: Archive | None, first: int, before: int) ->
             f"{where}; the archive in {archive.folder} has {archive.manifest.fleet}"
             f" from {archive.manifest.first} to {archive.manifest.next - 1}"
         )
-    return archive
 
 
 async def pages(
