@@ -9,7 +9,7 @@ import pytest
 from ledger.facts import genesis
 from ledger.log import merkle
 from ledger.log.archive import manifest as manifests
-from ledger.log.archive.layout import RANGE, TABLES, file_name
+from ledger.log.archive.layout import RANGE, TABLES, TableName, file_name
 from ledger.log.archive.manifest import (
     NOTHING_SIGNED,
     ArchivedFile,
@@ -54,10 +54,10 @@ def invented(folder: Path, ranges: int) -> None:
                 rows = [event(fleet, position) for position in range(begins, begins + 4096)]
                 frontier = merkle.extend(frontier, [row.leaf for row in rows]).frontier
                 writing.write(rows)
-        files = {"events": ArchivedFile(name, *writing.digested())}
+        files: dict[TableName, ArchivedFile] = {"events": ArchivedFile(name, *writing.digested())}
         ends = Ends(frontier, merkle.EMPTY)
         made = manifests.with_range(
-            made, ArchivedRange(made.ends, ends, first + RANGE - 1, NOTHING_SIGNED, {**files})
+            made, ArchivedRange(made.ends, ends, first + RANGE - 1, NOTHING_SIGNED, files)
         )
     manifests.write(folder, made)
 

@@ -179,10 +179,6 @@ class Archive:
                     raise DamagedArchive("file_damaged", file.name, f"{error}") from error
                 yield [line + b"\n" for line in lines]
 
-    def range_with(self, position: int) -> ArchivedRange | None:
-        """The range of a position; None where there is none."""
-        return next((one for one in self.manifest.ranges if one.first <= position < one.next), None)
-
     def _between(
         self, table: TableName, names: Sequence[str], first: int, before: int
     ) -> Iterator[list[Row]]:
