@@ -79,7 +79,10 @@ def _require_covering(fleet: Fleet, archive: Archive | None, first: int, before:
     """The archive of the fleet has these positions."""
     where = f"fleet {fleet.name}: positions {first} to {before - 1} were detached"
     if archive is None:
-        raise SetupProblem(f"{where}; --detached names the directory with their archive")
+        raise SetupProblem(
+            f"{where}; `ledger verify`, `replay` and `prove` read them from their archive with"
+            " --detached DIR"
+        )
     if archive.manifest.fleet != fleet.name or not (
         archive.manifest.first <= first and before <= archive.manifest.next
     ):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ledger.log.archive.reading import Archive, ArchivedNote
+from ledger.log.archive.reading import Archive, SignedNote
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.trees import Tree, recorded_root
@@ -22,15 +22,6 @@ class Head(NamedTuple):
     root: bytes
     frontier: bytes
     recorded_at: int | None
-
-
-class SignedNote(NamedTuple):
-    """A signed note and what its row says of it."""
-
-    incarnation: int
-    size: int
-    root: bytes
-    note: bytes
 
 
 class RecordedTree(Protocol):
@@ -166,7 +157,7 @@ class TreeInArchive:
         self._archive = archive
         self._tree = tree
         self._signed = archive.notes(tree)
-        self._waiting: list[ArchivedNote] = []
+        self._waiting: list[SignedNote] = []
 
     async def heads(self, after: int, through: int) -> Mapping[int, Head]:
         """One for each range; two ranges may end at one decision, and say the same of it."""
@@ -196,7 +187,7 @@ class TreeInArchive:
             if found is None:
                 break
             self._waiting += found
-        told = [SignedNote(*one) for one in self._waiting if after < one.size <= through]
+        told = [one for one in self._waiting if after < one.size <= through]
         self._waiting = [one for one in self._waiting if one.size > through]
         return told
 
@@ -210,4 +201,4 @@ class TreeInArchive:
     async def bound(self) -> AsyncIterator[Sequence[SignedNote]]:
         """Group after group."""
         for found in self._archive.notes("both"):
-            yield [SignedNote(*one) for one in found]
+            yield found

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from ledger.errors import InvalidRequest
 from ledger.log import merkle
+from ledger.log.archive.reading import SignedNote
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.notes import Key, open_note, parse_note
 from ledger.log.trees import Tree
-from ledger.replay.recorded_tree import RecordedTree, SignedNote
+from ledger.replay.recorded_tree import RecordedTree
 from ledger.units import FleetName
 
 

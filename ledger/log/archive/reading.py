@@ -43,7 +43,7 @@ _LEAVES: Final[dict[Tree, tuple[TableName, str]]] = {
 _NOTE: Final = ("tree", "incarnation", "size", "root", "note")
 
 
-class ArchivedNote(NamedTuple):
+class SignedNote(NamedTuple):
     """A signed note, and what its row says of it."""
 
     incarnation: int
@@ -145,11 +145,11 @@ class Archive:
                     made += bisect_right([told for (told,) in rows], position)
         return made
 
-    def notes(self, tree: str) -> Iterator[list[ArchivedNote]]:
+    def notes(self, tree: str) -> Iterator[list[SignedNote]]:
         """The signed notes of a tree, or those of both, in the order in which they were signed."""
         for one in self.manifest.ranges:
             for rows in self._of(one, "checkpoints", _NOTE):
-                found = [ArchivedNote(*row[1:]) for row in rows if row[0] == tree]
+                found = [SignedNote(*row[1:]) for row in rows if row[0] == tree]
                 if found:
                     yield found
 

@@ -13,6 +13,7 @@ that a range has all decisions on its events.
 import fcntl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -140,16 +141,11 @@ async def _begun(
                 f"{folder}: the archive goes up to position {found.next - 1},"
                 f" so what is added begins at {found.next} and not at {first}"
             )
-        return found
+        return replace(found, incarnations=await _lives(connection, fleet))
     start = first or Position(0)
     with refusals_named():
         document = await connection.fetchval(
             "SELECT document FROM ledger.geneses WHERE fleet = $1", fleet.number
-        )
-        lives = await connection.fetch(
-            "SELECT incarnation, from_size FROM ledger.incarnations WHERE fleet = $1"
-            " ORDER BY incarnation",
-            fleet.number,
         )
     if document is None:
         raise SetupProblem(f"fleet {fleet.name}: nothing was ever appended to it")
@@ -158,11 +154,22 @@ async def _begun(
         fleet=fleet.name,
         clock=fleet.clock,
         genesis=document,
-        incarnations=tuple((life["incarnation"], life["from_size"]) for life in lives),
+        incarnations=await _lives(connection, fleet),
         decides=fleet.name != LEDGER_FLEET,
         begins=begins,
         signed_before=await _last_round(connection, fleet, NOTHING_SIGNED, begins),
     )
+
+
+async def _lives(connection: asyncpg.Connection, fleet: Fleet) -> tuple[tuple[int, int], ...]:
+    """The incarnations of a fleet, the oldest first, each with the size at which it began."""
+    with refusals_named():
+        rows = await connection.fetch(
+            "SELECT incarnation, from_size FROM ledger.incarnations WHERE fleet = $1"
+            " ORDER BY incarnation",
+            fleet.number,
+        )
+    return tuple((row["incarnation"], row["from_size"]) for row in rows)
 
 
 async def _require_same(
