@@ -1,7 +1,7 @@
 """Every deliberate error, sorted by whose fault it is.
 
 A scheduler that cannot serve a request is not an error: that is a recorded ``Refusal`` with
-reasons. What is here is the rest, one root and five branches, so that whoever catches one knows
+reasons. What is here is the rest, one root and six branches, so that whoever catches one knows
 what to do without reading its message:
 
 ``InvalidEvent``      the producer sent nonsense: quarantine it, go on
@@ -9,6 +9,7 @@ what to do without reading its message:
 ``WrongPosition``     somebody else was faster: read again, decide again
 ``LedgerStopped``     going on would lose or fork history: a person has to look
 ``UnusableSnapshot``  a cache that does not fit the log: do without it
+``DamagedArchive``    a file is not what was written: fetch another copy of it
 
 A broken promise of our own is an ``assert``: never caught, always loud. What a replay finds is a
 report, not an error.
@@ -106,6 +107,20 @@ class AlgorithmMissing(LedgerStopped):
 
 class UnusableSnapshot(LedgerError):
     """A snapshot that is damaged, of another layout, or not of this log; what it saves is only time."""
+
+
+ArchiveReason = Literal["manifest_damaged", "file_missing", "file_damaged"]
+"""What is wrong with an archive. The names are public (docs/errors.md)."""
+
+
+class DamagedArchive(LedgerError):
+    """A file of an archive is not what was written; ``reason`` is public, and ``file`` its name."""
+
+    def __init__(self, reason: ArchiveReason, file: str, detail: str) -> None:
+        super().__init__(f"{file}: {reason}: {detail}")
+        self.reason: ArchiveReason = reason
+        self.file = file
+        self.detail = detail
 
 
 class SetupProblem(LedgerError):

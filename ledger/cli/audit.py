@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ledger.cli.archiving import ArchiveOption, DetachedOption
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest, SetupProblem
@@ -37,6 +38,8 @@ def verify(
             help="Key of an origin (`ledger key show`): look who signed; may be given again.",
         ),
     ] = None,
+    archive: ArchiveOption = None,
+    detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -44,22 +47,46 @@ def verify(
     """Recompute both trees from their rows, and hold heads, signed ends and receipts against them.
 
     Without --fleet everything is verified: each fleet, then the ledger's own with the receipts of
-    Kafka and the quarantine. What one database cannot show is told in docs/verify.md. Exit code 0:
-    whole; 2: not, and the first bad position is named. --json prints a line for each fleet.
+    Kafka and the quarantine. What one database cannot show is told in docs/verify.md. With --archive
+    the files of archives are verified instead, every byte of them. Exit code 0: whole; 2: not, and the
+    first bad position is named. --json prints a line for each fleet.
     """
     try:
         keys = [parse_key(told) for told in key or []]
     except InvalidRequest as error:
         raise typer.BadParameter(error.message, param_hint="--key") from error
 
+    if archive is not None and (deep or detached is not None):
+        raise typer.BadParameter(
+            "an archive alone has no rows that people read, and nothing beside it;"
+            " leave --deep and --detached out",
+            param_hint="--archive",
+        )
+
     async def main() -> list[Report]:
+        if archive is not None:
+            with _progress(hidden=as_json) as told:
+                return [
+                    report
+                    async for report in verification.archives_verified(
+                        archive,
+                        None if fleet is None else FleetName(fleet),
+                        keys=keys,
+                        on_progress=told,
+                    )
+                ]
         async with connected(await locate(database_url, data), "ledger_signer") as connection:
             wanted = await _wanted(connection, fleet)
             with _progress(hidden=as_json) as told:
                 return [
                     report
                     async for report in verification.all_verified(
-                        connection, wanted, deep=deep, keys=keys, on_progress=told
+                        connection,
+                        wanted,
+                        deep=deep,
+                        keys=keys,
+                        detached=detached,
+                        on_progress=told,
                     )
                 ]
 
@@ -98,6 +125,8 @@ def _progress(*, hidden: bool) -> Iterator[OnProgress]:
 def _print(report: Report) -> None:
     typer.echo(f"{report.events:>12,} events       root {report.event_root}")
     typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
+    if report.begins_at:
+        typer.echo(f"  from position {report.begins_at} on; the tree before it is believed")
     trouble = report.diverged
     if trouble is None:
         typer.echo(f"fleet {report.fleet} is whole")

@@ -6,6 +6,7 @@ import typer
 
 from ledger import __version__
 from ledger.cli import (
+    archiving,
     audit,
     deciding,
     demo,
@@ -82,6 +83,7 @@ app.command("what-if", rich_help_panel=ASK)(what_if.what_if)
 app.command("prove", rich_help_panel=ASK)(sealing.prove)
 app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)
 app.command("solve", rich_help_panel=ASK)(solving.solve)
+app.command("export", rich_help_panel=RUN)(archiving.export)
 app.command("migrate", rich_help_panel=RUN)(operating.migrate)
 app.command("maintain", rich_help_panel=RUN)(operating.maintain)
 app.command("recover", rich_help_panel=RUN)(recovering.recover)

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
@@ -188,6 +189,16 @@ async def _go_on_maintaining(url: str, every: int, stop: asyncio.Event) -> None:
             await pause(stop, RECONNECT_SECONDS)
 
 
+async def _require_archived(url: str, positions: range, folder: Path) -> None:
+    from ledger.replay.detaching import require_archived
+    from ledger.replay.histories import READER
+
+    async with connected(url, READER) as connection:
+        names = await require_archived(connection, positions, folder)
+    told = ", ".join(names) or "nobody"
+    aside.print(f"the archives are whole and this log's; in the partition are events of {told}")
+
+
 def maintain(
     every: Annotated[
         int | None, typer.Option(min=1, help="Go on for ever, with so many seconds between.")
@@ -196,9 +207,18 @@ def maintain(
         int | None,
         typer.Option(
             min=0,
-            help="Detach this partition of events (0 is the oldest). Refused while any fleet still"
-            " needs it: appends or decides there, or has no snapshot to fold from behind it. Its"
-            " table stays until you have archived and dropped it.",
+            help="Detach this partition of events (0 is the oldest). Refused unless --archive has"
+            " it, and while any fleet still needs it: appends or decides there, or has no snapshot"
+            " to fold from behind it. Its table stays until you drop it.",
+        ),
+    ] = None,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The archives (`ledger export`) of every fleet that has events in what is detached."
+            " They are verified first, and read with --detached from then on.",
+            show_default=False,
         ),
     ] = None,
     log_level: LogLevel = "info",
@@ -212,21 +232,27 @@ def maintain(
     rows in the default partition, or a fleet whose rows do not add up to its head.
     """
     logs.configure_as_asked(log_level)
+    if detach is not None and archive is None:
+        raise typer.BadParameter(
+            "where is what is detached archived? see `ledger export`", param_hint="--archive"
+        )
 
     async def main(stop: asyncio.Event) -> Standing:
         if detach is not None or every is None:
-            async with connected(
-                await locate(database_url, data), "ledger_maintainer"
-            ) as connection:
-                if detach is not None:
+            url = await locate(database_url, data)
+            async with connected(url, "ledger_maintainer") as connection:
+                if detach is not None and archive is not None:
+                    await _require_archived(
+                        url, await partitions.reach(connection, detach), archive
+                    )
                     name = await partitions.detach(connection, detach)
-                    aside.print(f"{name} is detached; archive it, then drop it")
+                    aside.print(f"{name} is detached; drop it when the archive is safe elsewhere")
                 if every is None:
                     made = await partitions.make_ahead(connection)
                     return await partitions.standing(connection, made=made)
-        url = await waited_for(database_url, data, stop)
-        if url is not None:
-            await _go_on_maintaining(url, every, stop)
+        found = await waited_for(database_url, data, stop)
+        if found is not None:
+            await _go_on_maintaining(found, every, stop)
         return Standing(0, 0, ())
 
     # Only one that goes on for ever has a moment between its rounds in which it can be asked.

@@ -17,18 +17,21 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from ledger.cli.archiving import ArchiveOption, DetachedOption
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import REFUSED, run
-from ledger.errors import InvalidRequest, SetupProblem
+from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
 from ledger.log import fleets
-from ledger.log.database import connect
-from ledger.replay import slices
-from ledger.replay.replay import Phase, Wanted
+from ledger.log.archive.reading import fleets_in
+from ledger.log.database import connected
+from ledger.log.detached import archive_of
+from ledger.replay import archived, slices
+from ledger.replay.histories import READER
+from ledger.replay.replay import OnProgress, Phase, Wanted, replay_archive
 from ledger.replay.replay import replay as recompute
 from ledger.replay.report import DIVERGED, SAME, VERSION_MISSING, Divergence, Report
 from ledger.replay.segments import START
-from ledger.replay.workers import READER
 from ledger.units import FleetName, Position, Subject
 
 _MEANT: Final = {
@@ -92,6 +95,8 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    archive: ArchiveOption = None,
+    detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
     progress: ProgressLines = False,
@@ -121,25 +126,21 @@ def replay(
         slice_to=file_of,
     )
 
+    name = FleetName(fleet)
+
     async def main() -> Report:
-        url = await locate(database_url, data)
-        connection = await connect(url, READER)
-        try:
-            found = await fleets.find(connection, FleetName(fleet))
-            if found is None:
-                raise SetupProblem(
-                    f"fleet {fleet}: there is none of this name; see `ledger status`"
-                )
-            lines = Lines(wanted=progress)
-            with _Shown(hidden=as_json or progress or not aside.is_terminal) as shown:
+        lines = Lines(wanted=progress)
+        with _Shown(hidden=as_json or progress or not aside.is_terminal) as shown:
 
-                def tell(phase: Phase, count: int, total: int | None) -> None:
-                    shown.tell(phase, count, total)
-                    lines.tell(phase, count, total)
+            def tell(phase: Phase, count: int, total: int | None) -> None:
+                shown.tell(phase, count, total)
+                lines.tell(phase, count, total)
 
-                return await recompute(connection, found, url=url, wanted=wanted, on_progress=tell)
-        finally:
-            await connection.close()
+            if archive is not None:
+                return await _from_archive(archive, name, wanted, tell)
+            return await _from_database(
+                await locate(database_url, data), name, wanted, detached, tell
+            )
 
     report = run(main)
     if as_json:
@@ -147,6 +148,32 @@ def replay(
     else:
         _print(report)
     raise typer.Exit(report.exit_code)
+
+
+async def _from_archive(folder: Path, fleet: FleetName, wanted: Wanted, tell: OnProgress) -> Report:
+    if fleet not in fleets_in(folder):
+        raise SetupProblem(f"{folder}: there is no archive of fleet {fleet} in it")
+    try:
+        archive = archived.opened(folder, fleet)
+    except DamagedArchive as damaged:
+        return archived.unread(fleet, damaged)
+    return await replay_archive(archive, wanted=wanted, on_progress=tell)
+
+
+async def _from_database(
+    url: str, fleet: FleetName, wanted: Wanted, detached: Path | None, tell: OnProgress
+) -> Report:
+    async with connected(url, READER) as connection:
+        found = await fleets.find(connection, fleet)
+        if found is None:
+            raise SetupProblem(f"fleet {fleet}: there is none of this name; see `ledger status`")
+        try:
+            archive = await archive_of(connection, found, detached)
+        except DamagedArchive as damaged:
+            return archived.unread(fleet, damaged)
+        return await recompute(
+            connection, found, url=url, wanted=wanted, on_progress=tell, archive=archive
+        )
 
 
 class _Shown:

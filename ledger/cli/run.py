@@ -13,7 +13,14 @@ import typer
 from rich.markup import escape
 
 from ledger.cli.database import aside
-from ledger.errors import InvalidEvent, LedgerError, LedgerStopped, LogUnavailable, SetupProblem
+from ledger.errors import (
+    DamagedArchive,
+    InvalidEvent,
+    LedgerError,
+    LedgerStopped,
+    LogUnavailable,
+    SetupProblem,
+)
 
 REFUSED: Final = 65
 FAILED: Final = 70
@@ -72,7 +79,7 @@ def _exit_code(error: LedgerError) -> int:
             return REFUSED
         case LogUnavailable():
             return UNAVAILABLE
-        case LedgerStopped():
+        case LedgerStopped() | DamagedArchive():
             return NEEDS_A_PERSON
         case SetupProblem():
             return MISCONFIGURED

@@ -10,6 +10,7 @@ import structlog
 import typer
 
 from ledger.cli import logs
+from ledger.cli.archiving import DetachedOption
 from ledger.cli.database import (
     RECONNECT_SECONDS,
     AsJson,
@@ -25,6 +26,7 @@ from ledger.cli.run import run, run_until_asked
 from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
 from ledger.log import fleets, proving, signing_keys
 from ledger.log.database import connected
+from ledger.log.detached import archive_of
 from ledger.log.notes import COSIGNATURE, parse_key
 from ledger.log.proofs import Proof, Shown, parse_proof, verify
 from ledger.log.sealer import Sealer
@@ -165,6 +167,7 @@ def prove(
     out: Annotated[
         Path | None, typer.Option("--out", help="File; default: standard output.")
     ] = None,
+    detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
 ) -> None:
@@ -185,7 +188,10 @@ def prove(
                 raise SetupProblem(f"fleet {parts[0]}: there is none of this name")
             tree: Literal["events", "decisions"] = "events" if what == "event" else "decisions"
             made_in = None if what == "event" else Incarnation(int(parts[1]))
-            return await proving.prove(connection, fleet, tree, int(parts[-1]), made_in=made_in)
+            archive = await archive_of(connection, fleet, detached)
+            return await proving.prove(
+                connection, fleet, tree, int(parts[-1]), made_in=made_in, archive=archive
+            )
 
     proof = run(main)
     if out is None:

@@ -6,7 +6,8 @@ from typing import Final
 
 import asyncpg
 
-from ledger.log import decisions, read
+from ledger.log import decisions, detached
+from ledger.log.archive.reading import Archive
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.read import StoredEvent
@@ -24,31 +25,61 @@ async def decided_pages(
     through: Position,
     first: Position = FIRST,
     number: int = 0,
+    archive: Archive | None = None,
 ) -> AsyncIterator[list[Decided]]:
     """Events from ``first`` to ``through``, page after page, each with its recorded decisions.
 
-    ``number`` is that of the first decision behind ``first``. A page has as many events as were
-    read at once, or fewer where many decisions were made about them, so that no more than a few
-    pages of rows are in memory.
+    ``number`` is that of the first decision behind ``first``; what was detached from the database comes
+    from its archive.
     """
-    pages = decisions.pages(connection, fleet, first=number)
+    events = detached.pages(connection, fleet, archive, first=first, before=through + 1)
+    made = decisions.pages(connection, fleet, first=number)
+    async for page in joined(events, made):
+        yield page
+
+
+async def archived_pages(
+    archive: Archive, *, through: Position, first: Position = FIRST, number: int = 0
+) -> AsyncIterator[list[Decided]]:
+    """The same from an archive alone."""
+
+    async def events() -> AsyncIterator[list[StoredEvent]]:
+        for page in archive.events(first, through + 1):
+            yield page
+
+    async def made() -> AsyncIterator[list[StoredDecision]]:
+        for page in archive.decisions(number, archive.manifest.ends.decisions.size):
+            yield page
+
+    async for page in joined(events(), made()):
+        yield page
+
+
+async def joined(
+    events: AsyncIterator[list[StoredEvent]], made: AsyncIterator[list[StoredDecision]]
+) -> AsyncIterator[list[Decided]]:
+    """Pages of events with the decisions on each, by position.
+
+    A page has as many events as were read at once, or fewer where many decisions were made about them,
+    so that no more than a few pages of rows are in memory.
+    """
     waiting: deque[StoredDecision] = deque()
     more = True
-    async for page in read.pages(connection, fleet, first=first, before=through + 1):
+    async for page in events:
         decided: list[Decided] = []
         count = 0
         for event in page:
-            made: list[StoredDecision] = []
+            own: list[StoredDecision] = []
             while True:
                 if not waiting and more:
-                    found = await anext(pages, None)
+                    found = await anext(made, None)
                     more = found is not None
                     waiting.extend(found or ())
                 if not waiting or waiting[0].position > event.position:
                     break
-                made.append(waiting.popleft())
-            decided.append((event, made))
-            count += len(made)
+                own.append(waiting.popleft())
+            decided.append((event, own))
+            count += len(own)
             if count >= decisions.PAGE:
                 yield decided
                 decided, count = [], 0

@@ -5,7 +5,11 @@ from typing import Final
 
 import asyncpg
 
+from ledger.errors import LedgerStopped
 from ledger.log.database import refusals_named
+
+REFUSED: Final = frozenset({"LG012", "LG013"})
+"""There is no such partition, or a fleet still needs it."""
 
 AHEAD: Final = 2
 """Partitions kept ready beyond the one in use: over eight million events between two looks."""
@@ -43,9 +47,25 @@ async def make_ahead(connection: asyncpg.Connection) -> int:
 
 
 async def detach(connection: asyncpg.Connection, ordinal: int) -> str:
-    """Detach a partition that every fleet has left behind; the table stays, under its name."""
+    """Detach a partition that every fleet has left behind; the table stays, under its name.
+
+    Raises LedgerStopped where somebody still needs it. Whether it is archived is looked at before, by
+    ``ledger.replay.detaching``.
+    """
+    try:
+        with refusals_named():
+            return str(await connection.fetchval("SELECT ledger.detach_partition($1)", ordinal))
+    except asyncpg.PostgresError as error:
+        if error.sqlstate in REFUSED:
+            raise LedgerStopped(str(error)) from error
+        raise
+
+
+async def reach(connection: asyncpg.Connection, ordinal: int) -> range:
+    """Which positions a partition holds."""
     with refusals_named():
-        return str(await connection.fetchval("SELECT ledger.detach_partition($1)", ordinal))
+        size = int(await connection.fetchval("SELECT ledger.positions_per_partition()"))
+    return range(ordinal * size, (ordinal + 1) * size)
 
 
 async def strays(connection: asyncpg.Connection) -> int:

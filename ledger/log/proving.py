@@ -7,8 +7,9 @@ leaf from it and believes nothing else of it.
 
 import asyncpg
 
-from ledger.errors import SetupProblem
-from ledger.log import read, tree_proofs
+from ledger.errors import DamagedArchive, SetupProblem
+from ledger.log import detached, merkle, tree_proofs
+from ledger.log.archive.reading import Archive
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf_data
@@ -24,17 +25,19 @@ async def prove(
     index: int,
     *,
     made_in: Incarnation | None = None,
+    archive: Archive | None = None,
 ) -> Proof:
     """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on.
 
     ``made_in`` is the life of the log that a decision's id names: another decision may have the same
-    number in a later one.
+    number in a later one. An event that was detached is read from its archive, and is believed only if
+    the proof holds.
     """
     if made_in is not None:
         await _require_made_in(connection, fleet, index, made_in)
     with refusals_named():
         row = await connection.fetchrow(
-            "SELECT size, note FROM ledger.checkpoints"
+            "SELECT size, root, note FROM ledger.checkpoints"
             " WHERE fleet = $1 AND tree = $2 AND size > $3 ORDER BY incarnation, size LIMIT 1",
             fleet.number,
             tree,
@@ -44,12 +47,19 @@ async def prove(
         raise SetupProblem(
             f"{fleet.name}: no signed checkpoint of its {tree} reaches {index}; see `ledger seal`"
         )
-    return Proof(
-        index,
-        await tree_proofs.inclusion(connection, fleet, tree, index, size=row["size"]),
-        row["note"],
-        await _entry(connection, fleet, tree, index),
+    hashes = await tree_proofs.inclusion(
+        connection, fleet, tree, index, size=row["size"], archive=archive
     )
+    entry = await _entry(connection, fleet, tree, index, archive)
+    if archive is not None and not merkle.verify_inclusion(
+        merkle.leaf_hash(entry), hashes, index=index, size=row["size"], root=row["root"]
+    ):
+        raise DamagedArchive(
+            "file_damaged",
+            str(archive.folder),
+            f"{tree} {index} there does not lead to the root that was signed",
+        )
+    return Proof(index, hashes, row["note"], entry)
 
 
 async def _require_made_in(
@@ -68,10 +78,13 @@ async def _require_made_in(
         )
 
 
-async def _entry(connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int) -> bytes:
+async def _entry(
+    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int, archive: Archive | None
+) -> bytes:
     """What the leaf is the hash of."""
     if tree == "events":
-        (event,) = await read.page(connection, fleet, first=Position(index), before=index + 1)
+        pages = detached.pages(connection, fleet, archive, first=Position(index), before=index + 1)
+        ((event,),) = [page async for page in pages]
         return stored_leaf_data(fleet.name, event)
     with refusals_named():
         record: bytes = await connection.fetchval(

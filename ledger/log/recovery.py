@@ -24,11 +24,10 @@ from ledger.log.append import append
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.messages import Coordinates, Message
-from ledger.log.sealing import TREES
 from ledger.log.signed import Signed
 from ledger.log.signing_keys import life_of
 from ledger.log.stops import Stop
-from ledger.log.trees import Tree
+from ledger.log.trees import TREES, Tree
 from ledger.units import (
     DecisionNumber,
     EventType,

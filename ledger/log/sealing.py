@@ -20,7 +20,6 @@ nothing is ever signed under an origin that does not continue what was.
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import asyncpg
 
@@ -34,10 +33,8 @@ from ledger.log.notes import Note, Signature
 from ledger.log.signed import Memory, Signed
 from ledger.log.signing_keys import Sealed, life_of, origin, signing
 from ledger.log.stops import Stop
-from ledger.log.trees import Tree, recorded_root
+from ledger.log.trees import TREES, Tree, recorded_root
 from ledger.units import Incarnation, Position
-
-TREES: Final[tuple[Tree, ...]] = ("events", "decisions")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,15 @@ async def lines(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator
 
     They stop early if somebody deletes the parts meanwhile.
     """
-    part = 0
     begun = b""
+    async for _, content in parts(connection, stored):
+        *found, begun = (begun + decompressed(content)).split(b"\n")
+        yield [line + b"\n" for line in found]
+
+
+async def parts(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator[tuple[int, bytes]]:
+    """The parts of a snapshot as they are kept, one after the other."""
+    part = 0
     while True:
         with refusals_named():
             content = await connection.fetchval(
@@ -123,8 +130,7 @@ async def lines(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator
             )
         if content is None:
             return
-        *found, begun = (begun + decompressed(content)).split(b"\n")
-        yield [line + b"\n" for line in found]
+        yield part, content
         part += 1
 
 

@@ -1,27 +1,26 @@
 """The hashes of a proof, read from the rows that a tree is kept in.
 
 A complete subtree of 256 leaves, and of 256 of those, is a row of ``tile_hashes``; below that are the
-leaves themselves. So a proof reads a few tiles however large the tree is. What is read is believed
-only as far as the root that it leads to.
+leaves themselves. So a proof reads a few tiles however large the tree is. The leaves of events that were
+detached come from their archive. What is read is believed only as far as the root that it leads to.
 """
 
 from typing import Final
 
 import asyncpg
 
-from ledger.log import merkle
+from ledger.log import detached, merkle
+from ledger.log.archive.reading import Archive
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.merkle import Nodes
 from ledger.log.tiles import Tile, nodes_from_tiles, tiles_needed
 from ledger.log.trees import Tree
 
-_LEAVES: Final = {
-    "events": "SELECT leaf FROM ledger.events WHERE fleet = $1 AND position >= $2"
-    " AND position < $3 ORDER BY position",
-    "decisions": "SELECT digest FROM ledger.decisions WHERE fleet = $1 AND number >= $2"
-    " AND number < $3 ORDER BY number",
-}
+_DECISIONS: Final = (
+    "SELECT digest FROM ledger.decisions WHERE fleet = $1 AND number >= $2"
+    " AND number < $3 ORDER BY number"
+)
 _SUBTREES: Final = (
     "SELECT hash FROM ledger.tile_hashes WHERE fleet = $1 AND tree = $2 AND level = $3"
     " AND number >= $4 AND number < $5 ORDER BY number"
@@ -29,11 +28,17 @@ _SUBTREES: Final = (
 
 
 async def inclusion(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int, *, size: int
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    index: int,
+    *,
+    size: int,
+    archive: Archive | None = None,
 ) -> tuple[bytes, ...]:
     """What leads from a leaf to the root of the first ``size``."""
-    ranges = merkle.inclusion_ranges(index, size=size)
-    node = await _nodes(connection, fleet, tree, tiles_needed(ranges, size=size), size=size)
+    tiles = tiles_needed(merkle.inclusion_ranges(index, size=size), size=size)
+    node = await _nodes(connection, fleet, tree, tiles, size=size, archive=archive)
     return merkle.inclusion_proof(index, size=size, node=node)
 
 
@@ -47,22 +52,34 @@ async def consistency(
 
 
 async def hashes(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, tile: Tile
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    tile: Tile,
+    archive: Archive | None = None,
 ) -> tuple[bytes, ...]:
     """The hashes of one tile, as many as there are."""
     first, stop = tile.hashes.start, tile.hashes.stop
+    if tile.level == 0 and tree == "events":
+        return tuple(await detached.leaves(connection, fleet, archive, first=first, before=stop))
     with refusals_named():
         if tile.level == 0:
-            rows = await connection.fetch(_LEAVES[tree], fleet.number, first, stop)
+            rows = await connection.fetch(_DECISIONS, fleet.number, first, stop)
         else:
             rows = await connection.fetch(_SUBTREES, fleet.number, tree, tile.level, first, stop)
     return tuple(row[0] for row in rows)
 
 
 async def _nodes(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, tiles: tuple[Tile, ...], *, size: int
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    tiles: tuple[Tile, ...],
+    *,
+    size: int,
+    archive: Archive | None = None,
 ) -> Nodes:
-    held = {tile: await hashes(connection, fleet, tree, tile) for tile in tiles}
+    held = {tile: await hashes(connection, fleet, tree, tile, archive) for tile in tiles}
     for tile, found in held.items():
         # A tree with a hole in it leads to no root: the proof will not hold, and says so.
         held[tile] = found + (merkle.EMPTY_ROOT,) * (tile.width - len(found))

@@ -18,6 +18,8 @@ from ledger.units import Incarnation, Microseconds
 
 Tree = Literal["events", "decisions"]
 
+TREES: Final[tuple[Tree, ...]] = ("events", "decisions")
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -88,26 +90,38 @@ async def recorded_root(
 
 
 async def root_at(connection: asyncpg.Connection, fleet: int, tree: Tree, *, size: int) -> bytes:
-    """The root that a tree had when it was so large, wherever appends began and ended.
+    """The root that a tree had when it was so large, wherever appends began and ended."""
+    return (await frontier_at(connection, fleet, tree, size=size)).root()
 
-    From the newest head up to there, and the leaves behind it.
-    """
+
+async def frontier_at(
+    connection: asyncpg.Connection, fleet: int, tree: Tree, *, size: int
+) -> merkle.Frontier:
+    """The tree as it was then: from the newest head up to there, and the leaves behind it."""
+    begins = await newest_frontier(connection, fleet, tree, at_most=size)
+    with refusals_named():
+        leaves = await connection.fetch(_LEAVES[tree], fleet, begins.size, size)
+    frontier = merkle.extend(begins, [leaf for (leaf,) in leaves]).frontier
+    if frontier.size != size:
+        raise WrongPosition(f"the tree of {tree} has no {size} leaves")
+    return frontier
+
+
+async def newest_frontier(
+    connection: asyncpg.Connection, fleet: int, tree: Tree, *, at_most: int
+) -> merkle.Frontier:
+    """The tree at the newest head up to a size."""
     with refusals_named():
         row = await connection.fetchrow(
             "SELECT size, frontier FROM ledger.heads WHERE fleet = $1 AND tree = $2 AND size <= $3"
             " ORDER BY size DESC LIMIT 1",
             fleet,
             tree,
-            size,
+            at_most,
         )
-        frontier = merkle.EMPTY
-        if row is not None:
-            frontier = merkle.Frontier.from_bytes(row["frontier"], size=row["size"])
-        leaves = await connection.fetch(_LEAVES[tree], fleet, frontier.size, size)
-    frontier = merkle.extend(frontier, [leaf for (leaf,) in leaves]).frontier
-    if frontier.size != size:
-        raise WrongPosition(f"the tree of {tree} has no {size} leaves")
-    return frontier.root()
+    if row is None:
+        return merkle.EMPTY
+    return merkle.Frontier.from_bytes(row["frontier"], size=row["size"])
 
 
 _LEAVES: Final[dict[Tree, str]] = {

@@ -21,7 +21,8 @@ from ledger.facts import genesis as geneses
 from ledger.facts.decision import Decision, from_record
 from ledger.facts.event import Event
 from ledger.facts.genesis import Genesis
-from ledger.log import read
+from ledger.log import detached
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event as folded
@@ -93,23 +94,30 @@ async def deep(
     *,
     keys: Sequence[Key] = (),
     on_progress: OnProgress | None = None,
+    archive: Archive | None = None,
 ) -> Report:
     """Verify a fleet's log, and everything that is derived from it."""
     with seldom_collected(), refusals_named():
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             # Folding what one event led to may take longer than a writer may leave us waiting.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            verified = await verify(connection, fleet, keys=keys, on_progress=on_progress)
+            verified = await verify(
+                connection, fleet, keys=keys, on_progress=on_progress, archive=archive
+            )
             if verified.trouble is None:
-                trouble = await _derived(connection, fleet, verified, on_progress)
+                trouble = await _derived(connection, fleet, verified, on_progress, archive)
                 verified = replace(verified, trouble=trouble)
     return reported(fleet, verified)
 
 
 async def _derived(
-    connection: Connection, fleet: Fleet, verified: Verified, on_progress: OnProgress | None
+    connection: Connection,
+    fleet: Fleet,
+    verified: Verified,
+    on_progress: OnProgress | None,
+    archive: Archive | None,
 ) -> Divergence | None:
-    genesis, trouble = await _genesis(connection, fleet)
+    genesis, trouble = await _genesis(connection, fleet, verified)
     if trouble is not None:
         return trouble
     begun = await _lives(connection, fleet)
@@ -129,8 +137,9 @@ async def _derived(
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
         followed = Followed(begin(genesis, incarnation=lives.FIRST))
-        snapshots = KeptSnapshots(connection, fleet)
-        async for page in decided_pages(connection, fleet, through=verified.through):
+        snapshots = KeptSnapshots(connection, fleet, archive)
+        pages = decided_pages(connection, fleet, through=verified.through, archive=archive)
+        async for page in pages:
             trouble = (
                 await _of_events(connection, events, stored, [event for event, _ in page])
                 or await _follow(followed, snapshots, page)
@@ -149,7 +158,8 @@ async def _derived(
         )
         if trouble is not None:
             return trouble
-    async for undecided in read.pages(connection, fleet, first=first, before=size):
+    rest = detached.pages(connection, fleet, archive, first=first, before=size)
+    async for undecided in rest:
         trouble = await _of_events(connection, events, stored, undecided)
         if trouble is not None:
             return trouble
@@ -157,19 +167,16 @@ async def _derived(
 
 
 async def _genesis(
-    connection: Connection, fleet: Fleet
+    connection: Connection, fleet: Fleet, verified: Verified
 ) -> tuple[Genesis | None, Divergence | None]:
     """What the fleet began with, if it is what its digest says."""
     with refusals_named():
         row = await connection.fetchrow(
             "SELECT document, digest FROM ledger.geneses WHERE fleet = $1", fleet.number
         )
-        begun = await connection.fetchval(
-            "SELECT true FROM ledger.events WHERE fleet = $1 AND position = 0", fleet.number
-        )
     if row is None:
         absent = Divergence("genesis_mismatch", 0, recorded="none", recomputed="one")
-        return None, absent if begun else None
+        return None, absent if verified.events.size else None
     found = sha256(row["document"]).digest()
     if found != row["digest"]:
         return None, Divergence(

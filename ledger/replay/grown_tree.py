@@ -10,40 +10,36 @@ added (``expect``), so that adding them needs no answer of the server.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ledger.log import merkle
-from ledger.log.database import Connection, refusals_named
-from ledger.log.fleets import Fleet
 from ledger.log.merkle import TILE_HEIGHT, TileHash
 from ledger.log.notes import Key
-from ledger.log.trees import Tree, recorded_root
+from ledger.log.trees import Tree
+from ledger.replay.recorded_tree import Head, RecordedTree
 from ledger.replay.report import Divergence, Trouble
 from ledger.replay.signed_ends import SignedEnd, SignedEnds, Unlike
-
-
-class _Head(NamedTuple):
-    size: int
-    root: bytes
-    frontier: bytes
-    recorded_at: int | None
+from ledger.units import FleetName
 
 
 @dataclass(slots=True)
 class GrownTree:
     """One tree of a fleet, as far as its leaves were read."""
 
-    connection: Connection
-    fleet: Fleet
+    recorded: RecordedTree
+    fleet: FleetName
     tree: Tree
     keys: Sequence[Key] = ()
     """Of those who sign, where the reader knows them."""
     frontier: merkle.Frontier = merkle.EMPTY
-    _heads: Mapping[int, _Head] = field(default_factory=dict)
+    """The tree so far; what it begins with is believed until its root is met."""
+    _heads: Mapping[int, Head] = field(default_factory=dict)
     _signed: Mapping[int, Sequence[SignedEnd]] = field(default_factory=dict)
     _completed: list[TileHash] = field(default_factory=list)
     _expected: int = -1
     _ends: SignedEnds | None = None
+
+    def __post_init__(self) -> None:
+        self._expected = self.frontier.size - 1
 
     async def expect(self, through: int) -> Divergence | None:
         """Read what is recorded of the tree up to a size; and hold the subtrees so far against it."""
@@ -51,8 +47,8 @@ class GrownTree:
         if trouble is not None or through <= self._expected:
             return trouble
         if self._ends is None:
-            self._ends = SignedEnds(self.connection, self.fleet, self.tree, self.keys)
-        self._heads = await self._read_heads(through)
+            self._ends = SignedEnds(self.recorded, self.fleet, self.tree, self.keys)
+        self._heads = await self.recorded.heads(self._expected, through)
         signed = await self._ends.through(self._expected, through)
         if isinstance(signed, Unlike):
             return self._trouble(
@@ -98,7 +94,7 @@ class GrownTree:
         assert self._ends is not None, "expected above"
         # Read last: whatever was recorded of a larger tree meanwhile, its head was too.
         signed = await self._ends.beyond(size) or 0
-        newest, _ = await recorded_root(self.connection, self.fleet.number, self.tree)
+        newest = await self.recorded.newest()
         if signed > newest:
             return self._trouble("checkpoint_mismatch", f"{signed} were signed", str(newest))
         for level, (found, largest) in enumerate(counted, start=1):
@@ -133,17 +129,9 @@ class GrownTree:
         completed, self._completed = self._completed, []
         for level in sorted({done.level for done in completed}):
             numbers = [done.index for done in completed if done.level == level]
-            with refusals_named():
-                rows = await self.connection.fetch(
-                    "SELECT number, hash FROM ledger.tile_hashes WHERE fleet = $1 AND tree = $2"
-                    " AND level = $3 AND number >= $4 AND number <= $5 ORDER BY number",
-                    self.fleet.number,
-                    self.tree,
-                    level,
-                    min(numbers),
-                    max(numbers),
-                )
-            recorded = {row["number"]: row["hash"] for row in rows}
+            recorded = await self.recorded.subtrees(level, min(numbers), max(numbers))
+            if recorded is None:
+                return None
             for done in completed:
                 if done.level == level and recorded.get(done.index) != done.hash:
                     return self._trouble(
@@ -154,30 +142,11 @@ class GrownTree:
                     )
         return None
 
-    async def _read_heads(self, through: int) -> dict[int, _Head]:
-        with refusals_named():
-            rows = await self.connection.fetch(
-                "SELECT size, root, frontier, recorded_at_micros FROM ledger.heads"
-                " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4",
-                self.fleet.number,
-                self.tree,
-                self._expected,
-                through,
-            )
-        return {row["size"]: _Head(*row) for row in rows}
-
     async def _count_tiles(self, size: int) -> list[tuple[int, int]]:
         """By level: how many subtrees of the tree are recorded, and the largest number of any."""
-        with refusals_named():
-            rows = await self.connection.fetch(
-                "SELECT level, count(*) FILTER (WHERE number < $3::bigint >> (8 * level)),"
-                " max(number) FROM ledger.tile_hashes WHERE fleet = $1 AND tree = $2"
-                " GROUP BY level",
-                self.fleet.number,
-                self.tree,
-                size,
-            )
-        by_level = {level: (count, largest) for level, count, largest in rows}
+        by_level = await self.recorded.counted(size)
+        if by_level is None:
+            return []
         levels = max([*by_level, (size.bit_length() - 1) // TILE_HEIGHT if size else 0])
         return [by_level.get(level, (0, -1)) for level in range(1, levels + 1)]
 

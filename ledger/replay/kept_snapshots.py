@@ -9,7 +9,8 @@ from collections import deque
 from hashlib import sha256
 
 from ledger.errors import UnusableSnapshot
-from ledger.log import trees
+from ledger.log import detached
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.snapshots import Layout, decompressed
@@ -24,9 +25,10 @@ _Row = tuple[int, int, int, bytes, bytes, bytes, int, int, Layout, bool]
 class KeptSnapshots:
     """The snapshots of a fleet by the position of their last event."""
 
-    def __init__(self, connection: Connection, fleet: Fleet) -> None:
+    def __init__(self, connection: Connection, fleet: Fleet, archive: Archive | None) -> None:
         self._connection = connection
         self._fleet = fleet
+        self._archive = archive
         self._waiting: deque[_Row] | None = None
 
     async def at(self, world: World) -> Divergence | None:
@@ -71,13 +73,14 @@ class KeptSnapshots:
             ("event_root", "events", event_root, through + 1),
             ("decision_root", "decisions", decision_root, decisions),
         ):
-            root = await trees.root_at(
+            frontier = await detached.frontier_at(
                 self._connection,
-                self._fleet.number,
+                self._fleet,
+                self._archive,
                 "events" if tree == "events" else "decisions",
                 size=leaves,
             )
-            if root != recorded:
+            if (root := frontier.root()) != recorded:
                 return self._unlike(through, name, recorded.hex(), root.hex())
         if not there:
             return None

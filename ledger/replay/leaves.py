@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import orjson
 
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
+from ledger.log.detached import stretches
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import LEAF_LAYOUT
 from ledger.log.merkle import LEAF_PREFIX
@@ -29,6 +31,12 @@ POSITION, LEAF, PAYLOAD, SUBJECT, RECORDED_AT = 0, 1, 2, 7, 9
 _HASHED: Final = 3
 """Place from which on a row is what its leaf begins with, behind layout and fleet."""
 
+COLUMNS: Final = (
+    *("position", "leaf", "payload", "incarnation", "source", "id", "type", "subject"),
+    *("event_time", "recorded_at", "revision", "channel", "topic", "partition", "coordinate"),
+)
+"""The same by the names they have in an archive."""
+
 _EVENTS: Final = f"""
 SELECT position, leaf, CASE WHEN octet_length(payload) < {_LARGE} THEN payload END,
        incarnation, source, id, type, subject, event_time_micros, recorded_at_micros, revision,
@@ -42,16 +50,29 @@ Row = Any
 
 
 async def event_pages(
-    connection: Connection, fleet: Fleet, *, first: int, before: int
+    connection: Connection,
+    fleet: Fleet,
+    archive: Archive | None = None,
+    *,
+    first: int,
+    before: int,
 ) -> AsyncIterator[list[Row]]:
-    """Page after page of events, by position, without the payloads of large ones."""
-    with refusals_named():
-        statement = await connection.prepare(_EVENTS)
-        rows = await statement.fetch(fleet.number, first, before)
-    while rows:
-        yield list(rows)
+    """Page after page of events, by position, without the payloads of large ones.
+
+    What was detached from the database comes from its archive, payloads and all.
+    """
+    for stretch in await stretches(connection, fleet, archive, first=first, before=before):
+        if stretch.archive is not None:
+            for page in stretch.archive.event_rows(stretch.first, stretch.before, COLUMNS):
+                yield page
+            continue
         with refusals_named():
-            rows = await statement.fetch(fleet.number, rows[-1][POSITION] + 1, before)
+            statement = await connection.prepare(_EVENTS)
+            rows = await statement.fetch(fleet.number, stretch.first, stretch.before)
+        while rows:
+            yield list(rows)
+            with refusals_named():
+                rows = await statement.fetch(fleet.number, rows[-1][POSITION] + 1, stretch.before)
 
 
 async def payload(connection: Connection, fleet: Fleet, row: Row) -> bytes:
@@ -70,9 +91,11 @@ async def payload(connection: Connection, fleet: Fleet, row: Row) -> bytes:
 class EventPages:
     """The events of a fleet up to a size, page after page, the next one asked for early."""
 
-    def __init__(self, connection: Connection, fleet: Fleet, *, before: int) -> None:
+    def __init__(
+        self, connection: Connection, fleet: Fleet, archive: Archive | None, *, before: int
+    ) -> None:
         self._connection = connection
-        self._pages = event_pages(connection, fleet, first=0, before=before)
+        self._pages = event_pages(connection, fleet, archive, first=0, before=before)
         self._coming: asyncio.Task[list[Row]] | None = None
 
     async def next(self) -> list[Row]:

@@ -20,8 +20,6 @@ import orjson
 from ledger.errors import AlgorithmMissing, UnusableSnapshot
 from ledger.facts.decision import from_record
 from ledger.facts.genesis import Genesis
-from ledger.log import snapshots as kept
-from ledger.log.database import Connection
 from ledger.log.folding import event
 from ledger.log.history import Decided
 from ledger.log.snapshots import Stored
@@ -31,6 +29,7 @@ from ledger.reducers.evolve import follow
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World, begin
 from ledger.replay.comparing import compare, failing
+from ledger.replay.histories import History
 from ledger.replay.report import DIVERGENCES, Divergence
 from ledger.replay.segments import Segment
 from ledger.replay.slices import Evidence, evidence
@@ -57,13 +56,13 @@ class Recomputed:
     """What is needed to see the same again, where it is the work of one event."""
 
 
-async def beginning(connection: Connection, begins: Stored | None, genesis: Genesis) -> World:
+async def beginning(history: History, begins: Stored | None, genesis: Genesis) -> World:
     """The World at which a segment begins; raises UnusableSnapshot."""
     if begins is None:
         return begin(genesis, incarnation=lives.FIRST)
     reading = Reading()
     with _collecting_no_garbage():
-        async for lines in kept.lines(connection, begins):
+        async for lines in history.snapshot_lines(begins):
             for line in lines:
                 reading.take(line)
         world = reading.world()

@@ -56,9 +56,12 @@ class Candidates:
         """What the last step makes of it."""
         return self.met.made
 
-    async def gather(self, pages: AsyncIterator[list[Decided]]) -> None:
-        """Take what lies before the divergence, as far as it can be needed."""
-        last, number = self.piece.events[-1].position, 0
+    async def gather(self, pages: AsyncIterator[list[Decided]], number: int = 0) -> None:
+        """Take what lies before the divergence, as far as it can be needed.
+
+        ``number`` is that of the first decision in it.
+        """
+        last = self.piece.events[-1].position
         async for page in pages:
             for one in page:
                 if one[0].position < last:

@@ -15,22 +15,31 @@ cursor are verified but not compared: they are not decided yet.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ledger.log import decisions, fleets
+from ledger.errors import DamagedArchive, SetupProblem
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
-from ledger.log.history import decided_pages
+from ledger.log.snapshots import Stored
 from ledger.replay import slices, workers
+from ledger.replay.histories import (
+    ArchiveHistory,
+    ArchivePlace,
+    DatabaseHistory,
+    DatabasePlace,
+    History,
+    Place,
+)
 from ledger.replay.reducing import Candidates, smallest
 from ledger.replay.report import Divergence, Report, Shown
 from ledger.replay.segments import START, Range, Segment, cut, cuts, is_intact
 from ledger.replay.slices import Evidence, Slice
-from ledger.replay.verify import Verified, reported, verify
+from ledger.replay.verify import Verified, reported
 from ledger.replay.workers import Done, Task
 from ledger.units import Position, Subject
 
@@ -66,28 +75,45 @@ async def replay(
     url: str | None = None,
     wanted: Wanted = EVERYTHING,
     on_progress: OnProgress | None = None,
+    archive: Archive | None = None,
 ) -> Report:
     """Verify the log of a fleet, then recompute and compare decisions.
 
-    ``url`` is where workers connect; without it there is one, and it is this process.
+    ``url`` is where workers connect; without it there is one, and it is this process. What was detached
+    from the database lies in ``archive``.
     """
+    place = None if url is None else DatabasePlace(url, archive)
+    history = DatabaseHistory(connection, fleet, archive)
+    return await _replayed(history, place, wanted, on_progress)
+
+
+async def replay_archive(
+    archive: Archive, *, wanted: Wanted = EVERYTHING, on_progress: OnProgress | None = None
+) -> Report:
+    """The same from an archive alone. One that begins late is recomputed from its first snapshot on."""
+    return await _replayed(ArchiveHistory(archive), ArchivePlace(archive), wanted, on_progress)
+
+
+async def _replayed(
+    history: History, place: Place | None, wanted: Wanted, on_progress: OnProgress | None
+) -> Report:
     tell = _nobody if on_progress is None else on_progress
     with seldom_collected():
-        if url is not None and wanted.workers > 1:
-            early = await _planned_early(connection, fleet, wanted)
+        if place is not None and wanted.workers > 1:
+            early = await _planned_early(history, wanted)
             if early is not None and len(early.segments) > 1:
-                return await _beside(connection, fleet, url, early, wanted, tell)
-        verified = await verify(connection, fleet, on_progress=_verifying(tell))
+                return await _beside(history, place, early, wanted, tell)
+        verified = await history.verified(on_progress=_verifying(tell))
         plan = None
         if verified.trouble is None:
             decided = verified.through, verified.decisions.size
-            plan = await _planned(connection, fleet, wanted, *decided)
+            plan = await _planned(history, wanted, *decided)
         if plan is None:
-            return reported(fleet, verified)
+            return reported(history.fleet, verified)
         done = await workers.one_by_one(
-            connection, plan.task, plan.segments, on_folded=plan.telling(tell)
+            history, plan.task, plan.segments, on_folded=plan.telling(tell)
         )
-        return await _told(connection, fleet, verified, plan, done, wanted, workers=1)
+        return await _told(history, verified, plan, done, wanted, workers=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +145,30 @@ class _Plan:
 
 
 async def _beside(
-    connection: Connection, fleet: Fleet, url: str, plan: _Plan, wanted: Wanted, tell: OnProgress
+    history: History, place: Place, plan: _Plan, wanted: Wanted, tell: OnProgress
 ) -> Report:
     """Workers recompute while this process verifies; if the log is not whole, nothing they say counts."""
     several = len(plan.segments)
     recomputing = asyncio.create_task(
         workers.at_once(
-            url, plan.task, plan.segments, workers=several, on_folded=plan.telling(tell)
+            place, plan.task, plan.segments, workers=several, on_folded=plan.telling(tell)
         )
     )
     try:
-        verified = await verify(connection, fleet, on_progress=_verifying(tell))
+        verified = await history.verified(on_progress=_verifying(tell))
         if verified.trouble is not None:
-            return reported(fleet, verified)
+            return reported(history.fleet, verified)
         done = await recomputing
     finally:
         recomputing.cancel()
         await asyncio.wait({recomputing})
-    return await _told(connection, fleet, verified, plan, done, wanted, workers=several)
+        if not recomputing.cancelled():
+            recomputing.exception()  # Looked at, so that nobody is told of it once more.
+    return await _told(history, verified, plan, done, wanted, workers=several)
 
 
 async def _told(
-    connection: Connection,
-    fleet: Fleet,
+    history: History,
     verified: Verified,
     plan: _Plan,
     done: Done,
@@ -152,61 +179,74 @@ async def _told(
     """The report, with the slice written of what it says."""
     trouble = done.trouble
     if trouble is not None and done.evidence is not None and wanted.slice_to is not None:
-        piece = await _sliced(connection, fleet, done.evidence, trouble)
+        piece = await _sliced(history, done.evidence, trouble)
         file = wanted.slice_to(trouble)
         slices.write(file, piece, trouble)
         trouble = replace(trouble, slice=str(file))
-    return plan.report(fleet, replace(verified, trouble=trouble), workers=workers)
+    return plan.report(history.fleet, replace(verified, trouble=trouble), workers=workers)
 
 
-async def _sliced(
-    connection: Connection, fleet: Fleet, evidence: Evidence, trouble: Divergence
-) -> Slice:
+async def _sliced(history: History, evidence: Evidence, trouble: Divergence) -> Slice:
     found = Candidates(evidence)
     last = evidence.piece.events[-1].position
-    await found.gather(decided_pages(connection, fleet, through=last))
+    number = await history.made_by(Position(history.first - 1)) if history.first else 0
+    pages = history.decided_pages(through=last, first=history.first, number=number)
+    await found.gather(pages, number)
     return smallest(found, trouble)
 
 
-async def _planned_early(connection: Connection, fleet: Fleet, wanted: Wanted) -> _Plan | None:
+async def _planned_early(history: History, wanted: Wanted) -> _Plan | None:
     """A plan before the log was verified; None where what is recorded does not even allow one."""
     try:
-        return await _planned(connection, fleet, wanted, *await decisions.cursor(connection, fleet))
-    except AssertionError:  # A head of another form than heads have: verifying says which.
+        return await _planned(history, wanted, *await history.cursor())
+    # A head of another form than heads have, or a file that is no longer what it was: verifying says which.
+    except (AssertionError, DamagedArchive):
         return None
 
 
-async def _planned(
-    connection: Connection, fleet: Fleet, wanted: Wanted, through: Position, count: int
-) -> _Plan | None:
+async def _planned(history: History, wanted: Wanted, through: Position, count: int) -> _Plan | None:
     """For a log decided so far; None where nothing of what is wanted is in it."""
-    genesis = await fleets.read_genesis(connection, fleet)
+    genesis = await history.genesis()
     last = through if wanted.through is None else min(wanted.through, through)
     if genesis is None or last < wanted.first:
         return None
     if last < through:
-        count = await decisions.made_by(connection, fleet, last)
-    incarnation = await fleets.incarnation(connection, fleet)
-    found = await cuts(connection, fleet, incarnation, through=through, count=count)
+        count = await history.made_by(last)
+    incarnation = await history.incarnation()
+    found = await cuts(history, incarnation, through=through, count=count)
     places, left_out = found.stored, found.left_out
-    range_ = Range(wanted.first, last)
     while True:
+        range_ = Range(_first(history, wanted, places), last)
+        if range_.through < range_.first:
+            return None
         segments = cut(range_, count, places, workers=wanted.workers, every=wanted.checks_snapshots)
         damaged = [
             one.begins
             for one in segments
-            if one.begins is not None and not await is_intact(connection, one.begins)
+            if one.begins is not None and not await is_intact(history, one.begins)
         ]
         if not damaged:
             break
         left_out += [f"{one.described.through}: its bytes are damaged" for one in damaged]
         places = [one for one in places if one not in damaged]
     return _Plan(
-        Task(fleet, genesis, wanted.subject, adds_up=wanted.subject is None),
+        Task(history.fleet, genesis, wanted.subject, adds_up=wanted.subject is None),
         segments,
         range_,
         tuple(left_out),
     )
+
+
+def _first(history: History, wanted: Wanted, places: Sequence[Stored]) -> Position:
+    """From where on can be compared: what begins late begins with the first snapshot in it."""
+    if not history.first:
+        return wanted.first
+    if not places:
+        raise SetupProblem(
+            f"fleet {history.fleet.name}: the archive begins at position {history.first} and has no"
+            " snapshot that this program can begin with; it can be verified, and not replayed"
+        )
+    return max(wanted.first, Position(places[0].described.through + 1))
 
 
 def _verifying(tell: OnProgress) -> Callable[[int], None]:

@@ -38,6 +38,9 @@ Trouble = Literal[
     "row_differs",
     "receipt_mismatch",
     "snapshot_mismatch",
+    "manifest_damaged",
+    "file_missing",
+    "file_damaged",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
@@ -122,6 +125,8 @@ class Report:
     diverged: Divergence | None
     shown: "Shown | None" = None
     """None where nothing was recomputed."""
+    begins_at: int = 0
+    """The first position that was read: another one than 0 in an archive of later ones."""
 
     @property
     def exit_code(self) -> int:
@@ -145,6 +150,8 @@ class Report:
         }
         if self.shown is not None:
             told["shown"] = self.shown.as_plain()
+        if self.begins_at:
+            told["begins_at"] = self.begins_at
         return told
 
 

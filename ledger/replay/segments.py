@@ -16,13 +16,10 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ledger.errors import UnusableSnapshot, WrongPosition
-from ledger.log import decisions, trees
-from ledger.log import snapshots as kept
-from ledger.log.database import Connection
-from ledger.log.fleets import Fleet
 from ledger.log.snapshots import Layout, Stored
 from ledger.reducers import snapshot
 from ledger.reducers.evolve import ENGINE_VERSION
+from ledger.replay.histories import History
 from ledger.units import Incarnation, Position
 
 START: Final = Position(0)
@@ -79,14 +76,14 @@ def own_layout() -> Layout:
 
 
 async def cuts(
-    connection: Connection, fleet: Fleet, incarnation: Incarnation, *, through: Position, count: int
+    history: History, incarnation: Incarnation, *, through: Position, count: int
 ) -> Cuts:
     """The snapshots that say of themselves what fits a log decided so far; the others, and why."""
     fit: list[Stored] = []
     left_out: list[str] = []
-    for stored in reversed(await kept.newest(connection, fleet)):
+    for stored in await history.snapshots():
         try:
-            await _require(connection, fleet, incarnation, stored, through=through, count=count)
+            await _require(history, incarnation, stored, through=through, count=count)
         except (UnusableSnapshot, WrongPosition) as error:
             left_out.append(f"{stored.described.through}: {error}")
         else:
@@ -185,8 +182,7 @@ def _most_even(reached: Sequence[_Reached], workers: int) -> list[int]:
 
 
 async def _require(
-    connection: Connection,
-    fleet: Fleet,
+    history: History,
     incarnation: Incarnation,
     stored: Stored,
     *,
@@ -202,20 +198,20 @@ async def _require(
     if said.through > through or said.decisions > count:
         raise UnusableSnapshot("it is of a log that is longer than this one")
     roots = (
-        await trees.root_at(connection, fleet.number, "events", size=said.through + 1),
-        await trees.root_at(connection, fleet.number, "decisions", size=said.decisions),
+        await history.root_at("events", said.through + 1),
+        await history.root_at("decisions", said.decisions),
     )
     if roots != (said.event_root, said.decision_root):
         raise UnusableSnapshot("its roots are not those of the log")
-    if await decisions.made_by(connection, fleet, said.through) != said.decisions:
+    if await history.made_by(said.through) != said.decisions:
         raise UnusableSnapshot("it counts other decisions than were made by then")
 
 
-async def is_intact(connection: Connection, stored: Stored) -> bool:
+async def is_intact(history: History, stored: Stored) -> bool:
     """Whether the bytes of a snapshot are those that it was written with."""
     whole = sha256()
     try:
-        async for lines in kept.lines(connection, stored):
+        async for lines in history.snapshot_lines(stored):
             whole.update(b"".join(lines))
     except UnusableSnapshot:
         return False

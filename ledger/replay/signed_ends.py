@@ -6,20 +6,19 @@ Whether the roots are those of the leaves is for ``ledger.replay.grown_tree``; w
 where the reader brought keys, since keys that the database holds would show nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.errors import InvalidRequest
 from ledger.log import merkle
-from ledger.log.checkpoints import parse_checkpoint, whole_number
-from ledger.log.database import Connection, refusals_named
-from ledger.log.fleets import Fleet
-from ledger.log.notes import Key, open_note, parse_note, strict_base64
-from ledger.log.sealing import TREES
+from ledger.log.archive.reading import SignedNote
+from ledger.log.bound_notes import read_bound
+from ledger.log.checkpoints import parse_checkpoint
+from ledger.log.notes import Key, open_note, parse_note
 from ledger.log.trees import Tree
-
-_PAGE: Final = 500
+from ledger.replay.recorded_tree import RecordedTree
+from ledger.units import FleetName
 
 
 class SignedEnd(NamedTuple):
@@ -43,29 +42,20 @@ class Unlike(NamedTuple):
 class SignedEnds:
     """The signed ends of one tree, read as far as its leaves are."""
 
-    connection: Connection
-    fleet: Fleet
+    recorded: RecordedTree
+    fleet: FleetName
     tree: Tree
     keys: Sequence[Key] = ()
     _waiting: list[SignedEnd] = field(default_factory=list)
     """Of notes that bind, beyond what was asked for so far."""
-    _after: tuple[int, int] = (0, -1)
-    """Incarnation and size of the last note that binds which was read."""
+    _bound: AsyncIterator[Sequence[SignedNote]] | None = None
+    """The notes that bind and were not read yet."""
     _more: bool = True
 
     async def through(self, before: int, size: int) -> dict[int, list[SignedEnd]] | Unlike:
         """What was signed of a tree of more than ``before`` leaves and at most ``size``."""
         found: dict[int, list[SignedEnd]] = {}
-        with refusals_named():
-            rows = await self.connection.fetch(
-                "SELECT incarnation, size, root, note FROM ledger.checkpoints"
-                " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4 ORDER BY size",
-                self.fleet.number,
-                self.tree,
-                before,
-                size,
-            )
-        for incarnation, at, root, note in rows:
+        for incarnation, at, root, note in await self.recorded.signed(before, size):
             said = self._own(incarnation, at, root, note)
             if isinstance(said, Unlike):
                 return said
@@ -77,6 +67,8 @@ class SignedEnds:
         passed = [end for end in self._waiting if end.size <= size]
         self._waiting = self._waiting[len(passed) :]
         for end in passed:
+            if end.size <= before:
+                continue  # Of a tree that was smaller than what is looked at.
             found.setdefault(end.size, []).append(end)
         for at in sorted(found):
             told = {end.bound for end in found[at]}
@@ -87,18 +79,10 @@ class SignedEnds:
 
     async def beyond(self, size: int) -> int | None:
         """A size of which something was signed although the tree has only ``size`` leaves."""
-        with refusals_named():
-            largest: int | None = await self.connection.fetchval(
-                "SELECT max(size) FROM ledger.checkpoints"
-                " WHERE fleet = $1 AND tree = $2 AND size > $3",
-                self.fleet.number,
-                self.tree,
-                size,
-            )
-        return largest
+        return await self.recorded.largest_signed(size)
 
     def _own(self, incarnation: int, size: int, root: bytes, note: bytes) -> SignedEnd | Unlike:
-        origin = f"/{self.fleet.name}/{incarnation}/{self.tree}"
+        origin = f"/{self.fleet}/{incarnation}/{self.tree}"
         try:
             said = parse_checkpoint(parse_note(note).text)
             unlike = None if said.origin.endswith(origin) else f"the origin is {said.origin}"
@@ -116,37 +100,30 @@ class SignedEnds:
         return SignedEnd(size, root, bound=False)
 
     async def _read_bound(self) -> Unlike | None:
-        with refusals_named():
-            rows = await self.connection.fetch(
-                "SELECT incarnation, size, root, note FROM ledger.checkpoints"
-                " WHERE fleet = $1 AND tree = 'both' AND (incarnation, size) > ($2, $3)"
-                " ORDER BY incarnation, size LIMIT $4",
-                self.fleet.number,
-                *self._after,
-                _PAGE,
-            )
-        self._more = len(rows) == _PAGE
-        for incarnation, steps, root, note in rows:
+        if self._bound is None:
+            self._bound = self.recorded.bound()
+        found = await anext(self._bound, None)
+        self._more = found is not None
+        for incarnation, steps, root, note in found or ():
             last = self._waiting[-1].size if self._waiting else 0
-            said = self._bound(incarnation, steps, root, note, last)
+            said = self._binding(incarnation, steps, root, note, last)
             if isinstance(said, Unlike):
                 return said
             self._waiting.append(said)
-            self._after = (incarnation, steps)
         return None
 
-    def _bound(
+    def _binding(
         self, incarnation: int, steps: int, root: bytes, note: bytes, last: int
     ) -> SignedEnd | Unlike:
-        origin = f"/{self.fleet.name}/{incarnation}/both"
+        origin = f"/{self.fleet}/{incarnation}/both"
         try:
             text = parse_note(note).text
-            ends = _read_bound(text, incarnation)
+            told = read_bound(text, incarnation)
             unlike = self._unsigned(text.partition("\n")[0], note)
         except InvalidRequest as unreadable:
             return Unlike(last, str(unreadable), f"a note of ...{origin}")
-        counted = ends["events"][0] + ends["decided"][0] + 1
-        size, its_root = ends[self.tree]
+        counted = told.steps
+        size, its_root = told.events if self.tree == "events" else told.decisions
         if not text.partition("\n")[0].endswith(origin):
             unlike = f"the origin is {text.partition(chr(10))[0]}"
         elif (steps, root) != (counted, merkle.leaf_hash(text.encode())):
@@ -166,42 +143,3 @@ class SignedEnds:
         except InvalidRequest as refusal:
             return refusal.message
         return None
-
-
-def _read_bound(text: str, incarnation: int) -> dict[str, tuple[int, bytes]]:
-    """Size and root of each tree, and under ``decided`` the last event that was decided.
-
-    In a later life also where it began, under ``began``.
-    """
-    lines = text.removesuffix("\n").split("\n")
-    told = 3 if incarnation > 1 else 2
-    found: dict[str, tuple[int, bytes]] = {}
-    for line in lines[2 : 2 + told]:
-        name, _, rest = line.partition(" ")
-        found[name] = _end(rest)
-    if tuple(found) != (*TREES, "began")[:told]:
-        raise InvalidRequest("malformed_note", "it does not name both trees")
-    for line in lines[2 + told :]:
-        word, _, rest = line.partition(" ")
-        if word != "after" or incarnation == 1:
-            raise InvalidRequest(
-                "malformed_note", f"{line[:40]!r} is not what the life before signed"
-            )
-        _end(rest.partition(" ")[2])
-    word, _, through = lines[1].partition(" ")
-    if word != "decided":
-        raise InvalidRequest("malformed_note", "it does not say how far the fleet was decided")
-    found["decided"] = (-1 if through == "-1" else _number(through), b"")
-    return found
-
-
-def _end(told: str) -> tuple[int, bytes]:
-    size, _, encoded = told.partition(" ")
-    return _number(size), strict_base64(encoded, "malformed_note")
-
-
-def _number(told: str) -> int:
-    number = whole_number(told)
-    if number is None:
-        raise InvalidRequest("malformed_note", f"{told[:40]!r} is no number of leaves")
-    return number

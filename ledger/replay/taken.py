@@ -8,7 +8,10 @@ All rows are read once, in order, side by side. What no row can show is told in 
 """
 
 from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -16,6 +19,7 @@ import orjson
 from ledger.events.codec import CONTRACT_REVISION, Rejected, accept, accept_line
 from ledger.events.contract import Family
 from ledger.log.database import Connection, refusals_named
+from ledger.log.detached import Stretch
 from ledger.log.fleets import LAST_NUMBER
 from ledger.log.messages import (
     Coordinates,
@@ -26,7 +30,7 @@ from ledger.log.messages import (
     spelled_headers,
 )
 from ledger.replay.report import Divergence
-from ledger.units import FleetName
+from ledger.units import LEDGER_FLEET, FleetName
 
 QUARANTINED: Final = "ledger.quarantine.message.quarantined.v1"
 RELEASED: Final = "ledger.quarantine.message.released.v1"
@@ -56,6 +60,8 @@ OF_FLEETS: Final = (
     *("queue_books", "histories", "past_placements", "past_running_tasks", "past_fair_shares"),
     *("past_open_refusals", "past_disk_books", "past_job_books", "past_queue_books"),
 )
+
+_SET_ASIDE: Final = ("position", "subject", "revision", "payload")
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
@@ -93,10 +99,12 @@ whether they continue one another."""
 
 
 class _Records:
-    """The records of all partitions, in order."""
+    """The records of all partitions, in order: those in the database, and those that were detached."""
 
-    def __init__(self, cursor: Any) -> None:
+    def __init__(self, cursor: Any, detached: Iterator[_Record]) -> None:
         self._cursor = cursor
+        self._detached = detached
+        self._archived = next(detached, None)
         self._waiting: deque[_Record] = deque()
         self._more = True
 
@@ -106,6 +114,10 @@ class _Records:
             rows = await self._cursor.fetch(PAGE)
             self._more = len(rows) == PAGE
             self._waiting.extend(_Record((row[0], row[1]), row[2], row[3]) for row in rows)
+        there = self._waiting[0] if self._waiting else None
+        if self._archived is not None and (there is None or self._archived < there):
+            self._waiting.appendleft(self._archived)
+            self._archived = next(self._detached, None)
         return self._waiting[0] if self._waiting else None
 
     async def of(self, at: Place, first: int, next_: int) -> tuple[list[_Record], _Record | None]:
@@ -123,6 +135,8 @@ class Taken:
     """The books of what was taken, over one connection and in one snapshot."""
 
     connection: Connection
+    detached: Sequence[Stretch] = ()
+    """Where events lie that are no longer in the database."""
 
     async def check(self) -> Divergence | None:
         """The first row that does not fit."""
@@ -182,7 +196,7 @@ class Taken:
             "       bool_or(next < first) OVER (PARTITION BY topic, partition) AS rewound"
             '  FROM ledger.receipts ORDER BY topic COLLATE "C", partition, number'
         )
-        records = _Records(await self._cursor(_RECORDS))
+        records = _Records(await self._cursor(_RECORDS), await self._detached_records())
         before: Any = None
         while rows := await receipts.fetch(PAGE):
             for row in rows:
@@ -217,17 +231,51 @@ class Taken:
             recomputed="a receipt for it",
         )
 
-    async def _quarantine(self) -> Divergence | None:
-        """Each message that was set aside has its event, and the other way round."""
-        events = await self._cursor(
+    async def _detached_records(self) -> Iterator[_Record]:
+        """The records that became events which were detached, in order."""
+        rewound = {
+            (row["topic"], row["partition"])
+            for row in await self.connection.fetch(
+                "SELECT DISTINCT topic, partition FROM ledger.receipts WHERE next < first"
+            )
+        }
+        places = {
+            (topic, partition)
+            for stretch in self.detached
+            for rows in _archived_rows(stretch, ("channel", "topic", "partition"))
+            for channel, topic, partition in rows
+            if channel == "kafka"
+        }
+        return chain.from_iterable(
+            merge(*(_at_place(stretch, at) for stretch in self.detached))
+            for at in sorted(places - rewound)
+        )
+
+    async def _set_aside_events(self) -> AsyncIterator[Any]:
+        """The events of messages that were set aside, in order, wherever they lie."""
+        for stretch in self.detached:
+            assert stretch.archive is not None, "it was detached"
+            if stretch.archive.manifest.fleet == LEDGER_FLEET:
+                for rows in _archived_rows(stretch, (*_SET_ASIDE, "type")):
+                    for row in rows:
+                        if row[-1] == QUARANTINED:
+                            yield dict(zip(_SET_ASIDE, row[:-1], strict=True))
+        cursor = await self._cursor(
             "SELECT position, subject, revision, payload FROM ledger.events"
             " WHERE fleet = $1 AND type = $2 ORDER BY position",
             LAST_NUMBER,
             QUARANTINED,
         )
+        while rows := await cursor.fetch(ONE_BY_ONE):
+            for row in rows:
+                yield row
+
+    async def _quarantine(self) -> Divergence | None:
+        """Each message that was set aside has its event, and the other way round."""
+        events = self._set_aside_events()
         rows = await self._cursor("SELECT * FROM ledger.quarantine ORDER BY position")
         while True:
-            told = await events.fetch(ONE_BY_ONE)
+            told = [one async for one in _some(events, ONE_BY_ONE)]
             there = await rows.fetch(ONE_BY_ONE)
             for event, row in zip(told, there, strict=False):
                 trouble = _set_aside(event, row)
@@ -256,7 +304,12 @@ class Taken:
             "   AND e.id = 'release/' || o.quarantined AND e.subject = q.address"
             "   AND e.type = $1"
             "  LEFT JOIN ledger.fleets f ON f.number = e.fleet"
-            " WHERE q.position IS NULL OR (o.outcome = 'released') <> (e.position IS NOT NULL)"
+            " WHERE (q.position IS NULL OR (o.outcome = 'released') <> (e.position IS NOT NULL))"
+            # What was let in into a range that was detached is not looked for: the archive says it.
+            "   AND NOT EXISTS (SELECT FROM ledger.archived_ranges a"
+            "     JOIN ledger.fleets g ON g.number = a.fleet"
+            "    WHERE q.position IS NOT NULL AND g.name = q.fleet"
+            "      AND o.released_position >= a.first AND o.released_position < a.next)"
             " ORDER BY o.quarantined LIMIT 1",
             RELEASED,
         )
@@ -290,6 +343,29 @@ class Taken:
     async def _cursor(self, query: str, *values: object) -> Any:
         with refusals_named():
             return await self.connection.cursor(query, *values)
+
+
+def _archived_rows(stretch: Stretch, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of events that were detached, group after group."""
+    assert stretch.archive is not None, "it was detached"
+    return stretch.archive.event_rows(stretch.first, stretch.before, columns)
+
+
+def _at_place(stretch: Stretch, at: Place) -> Iterator[_Record]:
+    """What came of one partition's records there: they were appended in the order of their offsets."""
+    for rows in _archived_rows(stretch, ("channel", "topic", "partition", "coordinate")):
+        for channel, topic, partition, offset in rows:
+            if channel == "kafka" and (topic, partition) == at:
+                yield _Record(at, offset, event=True)
+
+
+async def _some(events: AsyncIterator[Any], count: int) -> AsyncIterator[Any]:
+    """So many of what is left."""
+    for _ in range(count):
+        try:
+            yield await anext(events)
+        except StopAsyncIteration:
+            return
 
 
 def _continued(before: Any, row: Any, newest: int) -> Divergence | None:

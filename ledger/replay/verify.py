@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import orjson
 
 from ledger.log import decisions, merkle
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
 from ledger.log.decisions import StoredDecision
 from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
-from ledger.log.sealing import TREES
-from ledger.log.trees import recorded_root
+from ledger.log.trees import TREES, recorded_root
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import (
     LEAF,
@@ -32,8 +32,9 @@ from ledger.replay.leaves import (
     leaf_hashes,
     payload,
 )
+from ledger.replay.recorded_tree import TreeInDatabase
 from ledger.replay.report import Divergence, Report
-from ledger.units import Position
+from ledger.units import FleetName, Position
 
 OnProgress = Callable[[int], None]
 """Called now and then with how many rows were read so far."""
@@ -55,8 +56,9 @@ async def verify(
     *,
     keys: Sequence[Key] = (),
     on_progress: OnProgress | None = None,
+    archive: Archive | None = None,
 ) -> Verified:
-    """Recompute both trees of a fleet from their rows.
+    """Recompute both trees of a fleet from their rows; those of detached ranges lie in ``archive``.
 
     The log may grow meanwhile: what is verified is the decisions as of the cursor found first, and
     the events as of a head found after it. With ``keys`` of those who sign, who signed is looked at
@@ -67,7 +69,7 @@ async def verify(
     if trouble is not None:
         return Verified(merkle.EMPTY, merkle.EMPTY, through, trouble)
     with seldom_collected():
-        events, trouble = await events_verified(connection, fleet, keys, on_progress)
+        events, trouble = await events_verified(connection, fleet, keys, on_progress, archive)
         if trouble is not None:
             return Verified(events, merkle.EMPTY, through, trouble)
         decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
@@ -80,9 +82,11 @@ async def report(
     *,
     keys: Sequence[Key] = (),
     on_progress: OnProgress | None = None,
+    archive: Archive | None = None,
 ) -> Report:
     """What verifying found, as a report."""
-    return reported(fleet, await verify(connection, fleet, keys=keys, on_progress=on_progress))
+    found = await verify(connection, fleet, keys=keys, on_progress=on_progress, archive=archive)
+    return reported(fleet, found)
 
 
 def reported(fleet: Fleet, verified: Verified) -> Report:
@@ -103,11 +107,12 @@ async def events_verified(
     fleet: Fleet,
     keys: Sequence[Key] = (),
     on_progress: OnProgress | None = None,
+    archive: Archive | None = None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
     """The tree of the events, recomputed from their rows as far as they fit."""
-    tree = GrownTree(connection, fleet, "events", keys)
+    tree = GrownTree(TreeInDatabase(connection, fleet, "events"), fleet.name, "events", keys)
     size, root = await recorded_root(connection, fleet.number, "events")
-    pages = EventPages(connection, fleet, before=size)
+    pages = EventPages(connection, fleet, archive, before=size)
     clock = 0
     try:
         while rows := await pages.next():
@@ -120,7 +125,7 @@ async def events_verified(
                 if row[PAYLOAD] is None
             }
             await pages.ask()
-            trouble = _page(fleet, tree, rows, leaves, clock)
+            trouble = add_page(fleet.name, tree, rows, leaves, clock)
             if trouble is not None:
                 return tree.frontier, trouble
             clock = rows[-1][RECORDED_AT]
@@ -131,19 +136,19 @@ async def events_verified(
     return tree.frontier, await tree.end(size, root)
 
 
-def _page(
-    fleet: Fleet, tree: GrownTree, rows: Sequence[Row], known: Mapping[int, bytes], clock: int
+def add_page(
+    fleet: FleetName, tree: GrownTree, rows: Sequence[Row], known: Mapping[int, bytes], clock: int
 ) -> Divergence | None:
     """Add a page of events to their tree; ``known`` has the leaves of large ones."""
     first = tree.frontier.size
     leaves: list[bytes]
     if known:
         leaves = [
-            known[place] if place in known else leaf_hashes(fleet.name, [row])[0]
+            known[place] if place in known else leaf_hashes(fleet, [row])[0]
             for place, row in enumerate(rows)
         ]
     else:
-        leaves = leaf_hashes(fleet.name, rows)
+        leaves = leaf_hashes(fleet, rows)
     moments = [row[RECORDED_AT] for row in rows]
     positions = [row[POSITION] for row in rows]
     whole = positions[-1] - first + 1 == len(rows) and positions[0] == first
@@ -190,7 +195,7 @@ async def _decisions(
     keys: Sequence[Key],
     on_progress: OnProgress | None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    tree = GrownTree(connection, fleet, "decisions", keys)
+    tree = GrownTree(TreeInDatabase(connection, fleet, "decisions"), fleet.name, "decisions", keys)
     size, root = await recorded_root(connection, fleet.number, "decisions", at_most=count)
     async for page in decisions.pages(connection, fleet, before=count):
         leaves: list[bytes] = []

@@ -5,8 +5,8 @@ not, that is found: the divergence with the lowest position is reported, and of 
 that of the earlier segment. A worker that comes past a divergence that is known already
 stops, because nothing behind it can be the first.
 
-Workers are forked, so they have the program as it is in the memory of their parent. Each opens a
-connection of its own, holds one World, and ends when its parent is gone.
+Workers are forked, so they have the program as it is in the memory of their parent. Each opens the
+history for itself, holds one World, and ends when its parent is gone.
 """
 
 import asyncio
@@ -19,22 +19,18 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any, Final
 
-from ledger.errors import SetupProblem, UnusableSnapshot
+from ledger.errors import DamagedArchive, SetupProblem, UnusableSnapshot
 from ledger.facts.genesis import Genesis
-from ledger.log.database import Connection, Role, connect
 from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
-from ledger.log.history import decided_pages
 from ledger.reducers.world import World
 from ledger.replay import recomputing
+from ledger.replay.histories import History, Place
 from ledger.replay.recomputing import GoOn
 from ledger.replay.report import Divergence
 from ledger.replay.segments import Segment
 from ledger.replay.slices import Evidence
 from ledger.units import Position, Subject
-
-READER: Final[Role] = "ledger_signer"
-"""The role of an audit: it may read everything, and of a log write nothing."""
 
 NOWHERE: Final = 2**62
 """Behind every position: nothing has diverged."""
@@ -67,7 +63,7 @@ class Done:
 
 
 async def one_by_one(
-    connection: Connection, task: Task, segments: Sequence[Segment], *, on_folded: OnFolded
+    history: History, task: Task, segments: Sequence[Segment], *, on_folded: OnFolded
 ) -> Done:
     """All segments in this process, each beginning with the World that the one before it ended with."""
     world = None
@@ -80,10 +76,10 @@ async def one_by_one(
     for segment in segments:
         if world is None:
             try:
-                world = await _beginning(connection, task, segment)
+                world = await _beginning(history, task, segment)
             except UnusableSnapshot as error:
                 return Done(segment.place, _unusable(segment, error), None)
-        done = await _fold(connection, task, segment, world, go_on)
+        done = await _fold(history, task, segment, world, go_on)
         if done.trouble is not None:
             return Done(segment.place, done.trouble, done.evidence)
         world = done.world
@@ -91,7 +87,7 @@ async def one_by_one(
 
 
 async def at_once(
-    url: str, task: Task, segments: Sequence[Segment], *, workers: int, on_folded: OnFolded
+    place: Place, task: Task, segments: Sequence[Segment], *, workers: int, on_folded: OnFolded
 ) -> Done:
     """The segments in as many processes, the longest first."""
     fork = get_context("fork")
@@ -101,7 +97,7 @@ async def at_once(
     pool = ProcessPoolExecutor(workers, fork, initializer=_begin, initargs=(shared, os.getpid()))
     try:
         waiting = {
-            loop.run_in_executor(pool, _work, url, task, segment)
+            loop.run_in_executor(pool, _work, place, task, segment)
             for segment in sorted(segments, key=lambda one: (-one.events, one.place))
         }
         done: list[Done] = []
@@ -137,7 +133,7 @@ def _begin(shared: Any, parent: int) -> None:
     _shared, _parent = shared, parent
 
 
-def _work(url: str, task: Task, segment: Segment) -> Done:
+def _work(place: Place, task: Task, segment: Segment) -> Done:
     def go_on(position: Position) -> bool:
         if os.getppid() != _parent:
             os._exit(1)
@@ -145,15 +141,18 @@ def _work(url: str, task: Task, segment: Segment) -> Done:
         return bool(position <= _shared[len(_shared) - 1])
 
     async def main() -> Done:
-        connection = await connect(url, READER)
-        try:
-            world = await _beginning(connection, task, segment)
-            done = await _fold(connection, task, segment, world, go_on)
-            return Done(segment.place, done.trouble, done.evidence)
-        except UnusableSnapshot as error:
-            return Done(segment.place, _unusable(segment, error), None)
-        finally:
-            await connection.close()
+        async with place.open(task.fleet) as history:
+            try:
+                world = await _beginning(history, task, segment)
+                done = await _fold(history, task, segment, world, go_on)
+                return Done(segment.place, done.trouble, done.evidence)
+            except UnusableSnapshot as error:
+                return Done(segment.place, _unusable(segment, error), None)
+            except (
+                DamagedArchive
+            ) as damaged:  # While we read: it was verified before or after that.
+                found = Divergence(damaged.reason, segment.first, path=damaged.file)
+                return Done(segment.place, replace(found, recorded=damaged.detail), None)
 
     with seldom_collected():
         done = asyncio.run(main())
@@ -163,20 +162,16 @@ def _work(url: str, task: Task, segment: Segment) -> Done:
     return done
 
 
-async def _beginning(connection: Connection, task: Task, segment: Segment) -> World:
-    return await recomputing.beginning(connection, segment.begins, task.genesis)
+async def _beginning(history: History, task: Task, segment: Segment) -> World:
+    return await recomputing.beginning(history, segment.begins, task.genesis)
 
 
 async def _fold(
-    connection: Connection, task: Task, segment: Segment, world: World, go_on: GoOn
+    history: History, task: Task, segment: Segment, world: World, go_on: GoOn
 ) -> recomputing.Recomputed:
     """Recompute a segment, and hold its end against what is recorded of it."""
-    pages = decided_pages(
-        connection,
-        task.fleet,
-        first=segment.first,
-        number=segment.number,
-        through=segment.through,
+    pages = history.decided_pages(
+        first=segment.first, number=segment.number, through=segment.through
     )
     done = await recomputing.recompute(pages, world, segment, subject=task.subject, go_on=go_on)
     if done.world is None:
@@ -186,7 +181,7 @@ async def _fold(
     trouble = recomputing.at_end(done.world, segment.ends)
     if trouble is not None:
         try:
-            recorded = await recomputing.beginning(connection, segment.ends, task.genesis)
+            recorded = await recomputing.beginning(history, segment.ends, task.genesis)
             trouble = recomputing.unlike(trouble, recorded, done.world)
         except UnusableSnapshot as error:
             trouble = replace(trouble, recorded=str(error))

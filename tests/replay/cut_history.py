@@ -1,6 +1,7 @@
 """A history of every family, decided, with snapshots all over it, for tests that cut it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import asyncpg
@@ -28,7 +29,12 @@ class Cut:
     """Position of the last event that was decided, ticks included."""
 
 
-async def cut_history(url: str, connection: asyncpg.Connection, events: int) -> Cut:
+AfterEach = Callable[[asyncpg.Connection], Awaitable[object]]
+
+
+async def cut_history(
+    url: str, connection: asyncpg.Connection, events: int, *, after_each: AfterEach | None = None
+) -> Cut:
     """Decide so many events, with a snapshot behind each hundred or so."""
     simulation = Simulation(5, fleet=FLEET, sizes=Sizes(clusters=4, nodes=2, workloads=20, disks=2))
     told = list(simulation.events(events))
@@ -42,6 +48,8 @@ async def cut_history(url: str, connection: asyncpg.Connection, events: int) -> 
             snapshots=Interval(events=90, seconds=0),
             pace=UNHURRIED,
         )
+        if after_each is not None:
+            await after_each(connection)
     fleet = await fleets.find(connection, FLEET)
     assert fleet is not None
     through, _ = await decisions.cursor(connection, fleet)

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from ledger.errors import LogUnavailable
+from ledger.errors import LedgerStopped, LogUnavailable
 from ledger.log import partitions
 from ledger.log.database import connect
 
@@ -100,7 +100,7 @@ async def test_a_partition_still_in_use_is_not_detached(
 ) -> None:
     await a_log_ending_at(anybody, 0)
 
-    with pytest.raises(asyncpg.PostgresError, match="fleet test still needs events_000000"):
+    with pytest.raises(LedgerStopped, match="fleet test still needs events_000000"):
         await partitions.detach(maintainer, 0)
 
 
@@ -110,7 +110,7 @@ async def test_a_detached_range_still_counts(
     size = await anybody.fetchval("SELECT ledger.positions_per_partition()")
     await a_log_ending_at(anybody, size - 1, size)
     await anybody.execute("INSERT INTO ledger.decided VALUES (1, $1, 0, 1)", size)
-    with pytest.raises(asyncpg.PostgresError, match="has no snapshot behind it"):
+    with pytest.raises(LedgerStopped, match="has no snapshot behind it"):
         await partitions.detach(maintainer, 0)
     await anybody.execute(
         "INSERT INTO ledger.snapshots (fleet, incarnation, through, decisions, engine, layout, types,"
@@ -118,7 +118,7 @@ async def test_a_detached_range_still_counts(
         " SELECT 1, 1, $1, 0, 1, 1, d, d, d, d, 1, 1, 'tests' FROM sha256('') AS d",
         size,
     )
-    with pytest.raises(asyncpg.PostgresError, match="has no snapshot behind it"):
+    with pytest.raises(LedgerStopped, match="has no snapshot behind it"):
         await partitions.detach(maintainer, 0)
     await anybody.execute("INSERT INTO ledger.snapshot_parts VALUES (1, 0, 'bytes')")
 

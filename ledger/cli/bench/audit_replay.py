@@ -17,9 +17,9 @@ from ledger.cli.bench.servers import Postgres
 from ledger.cli.simulator.sizes import Sizes
 from ledger.log import fleets
 from ledger.log.database import connected
+from ledger.replay.histories import READER
 from ledger.replay.replay import Wanted, replay
 from ledger.replay.report import Report
-from ledger.replay.workers import READER
 
 PER_SECOND: Final = 10_000
 SPEEDUP: Final = 1.8

@@ -1,0 +1,261 @@
+"""Show that an archive is whole: its files as they were written, every leaf from its row, every root.
+
+First each file is held against the digest that the manifest has of it; the place of what is wrong in it
+is looked for in its rows. Then both trees are made again from the rows, as ``ledger.replay.verify``
+makes them from those of a database, and held against the ends of ranges and whatever was signed. So an
+archive whose files and manifest were rewritten together is found as far as its rows do not add up, or a
+signed end is not met; without such an end, or a root that the reader knows, nothing else would show it.
+
+An archive that begins later than the log begins with a tree that is believed until a root is met.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from ledger.errors import DamagedArchive
+from ledger.facts import genesis as geneses
+from ledger.log import merkle
+from ledger.log.archive.layout import DECISIONS, MANIFEST, TableName
+from ledger.log.archive.manifest import ArchivedRange
+from ledger.log.archive.reading import Archive
+from ledger.log.decisions import NOTHING_DECIDED
+from ledger.log.garbage import seldom_collected
+from ledger.log.notes import Key
+from ledger.replay.grown_tree import GrownTree
+from ledger.replay.leaves import COLUMNS, LEAF, POSITION, RECORDED_AT, leaf_hashes
+from ledger.replay.recorded_tree import TreeInArchive
+from ledger.replay.report import Divergence, Report
+from ledger.replay.verify import OnProgress, Verified, add_page, reported
+from ledger.units import FleetName
+
+_SAID: Final = tuple(column.name for column in DECISIONS[:-2])
+"""Columns that the record says too."""
+
+
+def damage(archive: Archive) -> Divergence | None:
+    """The first file that is not as it was written, and where in the log that is."""
+    for one in archive.manifest.ranges:
+        for table, file in one.files.items():
+            try:
+                archive.check_file(file)
+            except DamagedArchive as damaged:
+                return _located(archive, one, table, damaged)
+    return None
+
+
+async def report(
+    folder: Path,
+    fleet: FleetName,
+    *,
+    keys: Sequence[Key] = (),
+    on_progress: OnProgress | None = None,
+) -> Report:
+    """What verifying the archive of a fleet in a directory found."""
+    try:
+        archive = opened(folder, fleet)
+    except DamagedArchive as damaged:
+        return unread(fleet, damaged)
+    found = reported(archive.fleet, await verify(archive, keys=keys, on_progress=on_progress))
+    return replace(found, begins_at=archive.manifest.first)
+
+
+def opened(folder: Path, fleet: FleetName) -> Archive:
+    """The archive of a fleet in a directory; raises DamagedArchive."""
+    archive = Archive.open(folder / fleet)
+    if archive.manifest.fleet != fleet:
+        raise DamagedArchive(
+            "manifest_damaged", MANIFEST, f"in {fleet} lies the archive of {archive.manifest.fleet}"
+        )
+    return archive
+
+
+def unread(fleet: FleetName, damaged: DamagedArchive) -> Report:
+    """The report of an archive of which not even the manifest can be read."""
+    return replace(empty(fleet), diverged=told(damaged))
+
+
+def empty(fleet: FleetName) -> Report:
+    """The report of a fleet of which nothing was read."""
+    root = merkle.EMPTY_ROOT.hex()
+    return Report(
+        fleet=fleet,
+        events=0,
+        decisions=0,
+        event_root=root,
+        decision_root=root,
+        decided_through=NOTHING_DECIDED,
+        diverged=None,
+    )
+
+
+def told(damaged: DamagedArchive) -> Divergence:
+    """What is wrong with a file, as a finding."""
+    return Divergence(damaged.reason, None, path=damaged.file, recorded=damaged.detail)
+
+
+async def verify(
+    archive: Archive, *, keys: Sequence[Key] = (), on_progress: OnProgress | None = None
+) -> Verified:
+    """Look at every file of an archive, and recompute both trees from its rows."""
+    begins = archive.manifest.begins
+    trouble = damage(archive) or _genesis(archive)
+    if trouble is not None:
+        return Verified(begins.events, begins.decisions, archive.through, trouble)
+    with seldom_collected():
+        events, trouble = await _events(archive, keys, on_progress)
+        if trouble is not None:
+            return Verified(events, begins.decisions, archive.through, trouble)
+        decided, trouble = await _decisions(archive, keys, on_progress)
+    return Verified(events, decided, archive.through, trouble)
+
+
+async def _events(
+    archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
+) -> tuple[merkle.Frontier, Divergence | None]:
+    manifest = archive.manifest
+    tree = GrownTree(
+        TreeInArchive(archive, "events"),
+        manifest.fleet,
+        "events",
+        keys,
+        frontier=manifest.begins.events,
+    )
+    clock = 0
+    try:
+        for rows in archive.event_rows(manifest.first, manifest.next, COLUMNS):
+            trouble = await tree.expect(tree.frontier.size + len(rows))
+            trouble = trouble or add_page(manifest.fleet, tree, rows, {}, clock)
+            if trouble is not None:
+                return tree.frontier, trouble
+            clock = rows[-1][RECORDED_AT]
+            if on_progress is not None:
+                on_progress(tree.frontier.size)
+        end = manifest.ends.events
+        return tree.frontier, await tree.end(end.size, end.root())
+    except DamagedArchive as damaged:
+        return tree.frontier, replace(told(damaged), position=tree.frontier.size)
+
+
+async def _decisions(
+    archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
+) -> tuple[merkle.Frontier, Divergence | None]:
+    manifest = archive.manifest
+    tree = GrownTree(
+        TreeInArchive(archive, "decisions"),
+        manifest.fleet,
+        "decisions",
+        keys,
+        frontier=manifest.begins.decisions,
+    )
+    try:
+        for one in manifest.ranges:
+            begins, ends = one.begins.decisions.size, one.ends.decisions.size
+            for rows in archive.decision_rows(begins, ends):
+                trouble = _unlike(one, rows, tree.frontier.size)
+                trouble = trouble or await tree.grow([row[-1] for row in rows])
+                if trouble is not None:
+                    return tree.frontier, trouble
+                if on_progress is not None:
+                    on_progress(tree.frontier.size)
+        end = manifest.ends.decisions
+        return tree.frontier, await tree.end(end.size, end.root())
+    except DamagedArchive as damaged:
+        return tree.frontier, replace(told(damaged), decision=tree.frontier.size)
+
+
+def _unlike(one: ArchivedRange, rows: Sequence[Sequence[Any]], first: int) -> Divergence | None:
+    """What is wrong with a row of some decisions, by its record, its number and its range."""
+    for number, row in enumerate(rows, first):
+        *columns, record, digest = row
+        leaf = merkle.leaf_hash(record)
+        position = columns[1]
+        if leaf != digest:
+            return Divergence(
+                "decision_leaf_mismatch",
+                position,
+                decision=number,
+                recorded=digest.hex(),
+                recomputed=leaf.hex(),
+            )
+        said = _read(record)
+        for name, value in zip(_SAID, columns, strict=True):
+            if said.get(name) != value:
+                return Divergence(
+                    "column_differs",
+                    position,
+                    decision=number,
+                    path=f"decisions.{name}",
+                    recorded=str(value),
+                    recomputed=str(said.get(name)),
+                )
+        if columns[0] != number or not one.first <= position < one.next:
+            return Divergence(
+                "cursor_mismatch",
+                position,
+                decision=number,
+                recorded=f"decision {columns[0]} in the range of {one.first} to {one.next - 1}",
+                recomputed=f"decision {number} at {position}",
+            )
+    return None
+
+
+def _read(record: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(record)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _genesis(archive: Archive) -> Divergence | None:
+    """Whether what the fleet began with can be read, and is of this fleet."""
+    document = archive.manifest.genesis
+    try:
+        genesis = geneses.from_document(document)
+        same = geneses.document(genesis) == document and genesis.fleet == archive.manifest.fleet
+    except (AssertionError, LookupError, TypeError, json.JSONDecodeError):
+        same = False
+    if same:
+        return None
+    return Divergence(
+        "genesis_mismatch", 0, recorded=document.decode(), recomputed=archive.manifest.fleet
+    )
+
+
+def _located(
+    archive: Archive, one: ArchivedRange, table: TableName, damaged: DamagedArchive
+) -> Divergence:
+    """Where in the log the damage of a file lies: the first row that cannot be read, or is not its leaf's.
+
+    Bytes that no row depends on are in no place of the log; then the range of the file is told.
+    """
+    found = replace(told(damaged), position=one.first)
+    if damaged.reason == "file_missing" or table not in ("events", "decisions"):
+        return found
+    if table == "events":
+        at = one.first
+        try:
+            for rows in archive.event_rows(one.first, one.next, COLUMNS):
+                leaves = leaf_hashes(archive.manifest.fleet, rows)
+                for row, leaf in zip(rows, leaves, strict=True):
+                    if (row[POSITION], row[LEAF]) != (at, leaf):
+                        return replace(found, position=at)
+                    at += 1
+        except (DamagedArchive, orjson.JSONEncodeError):
+            return replace(found, position=at)
+        return found
+    number = one.begins.decisions.size
+    try:
+        for rows in archive.decision_rows(number, one.ends.decisions.size):
+            trouble = _unlike(one, rows, number)
+            if trouble is not None:
+                return replace(found, position=trouble.position, decision=trouble.decision)
+            number += len(rows)
+    except DamagedArchive:
+        return replace(found, decision=number)
+    return found

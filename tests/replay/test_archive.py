@@ -1,0 +1,361 @@
+"""An archive says what the database says, and whatever is changed in it is found."""
+
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ledger.errors import DamagedArchive, LedgerStopped, SetupProblem
+from ledger.log import decisions as recorded
+from ledger.log import merkle, read
+from ledger.log.archive import manifest as manifests
+from ledger.log.archive.layout import MANIFEST, TABLES, TableName
+from ledger.log.archive.manifest import (
+    NOTHING_SIGNED,
+    ArchivedFile,
+    ArchivedRange,
+    Ends,
+    Manifest,
+)
+from ledger.log.archive.parquet import ParquetReading, ParquetWriting
+from ledger.log.archive.reading import Archive
+from ledger.log.archive.writing import export
+from ledger.replay import archived
+from ledger.replay.replay import Wanted, replay, replay_archive
+from ledger.replay.report import DIVERGED, INVALID
+from ledger.replay.verify import verify
+from ledger.units import FleetName, Position
+from tests.postgres import Postgres
+from tests.replay.archives import KEYS, POSITIONS, Kept, kept_history
+from tests.replay.cut_history import FLEET
+
+EVENTS = 400
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kept(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kept]:
+    async with kept_history(postgres, tmp_path_factory.mktemp("kept"), EVENTS) as made:
+        yield made
+
+
+async def test_verifying_an_archive_comes_to_the_roots_of_the_database(kept: Kept) -> None:
+    found = await archived.verify(kept.archive, keys=KEYS)
+
+    there = await verify(kept.history.connection, kept.history.fleet, keys=KEYS)
+    assert found == there
+    assert found.trouble is None
+
+
+async def test_replaying_an_archive_reports_what_replaying_the_database_reports(
+    kept: Kept,
+) -> None:
+    for workers in (1, 3):
+        wanted = Wanted(workers=workers)
+        found = await replay_archive(kept.archive, wanted=wanted)
+        there = await replay(
+            kept.history.connection, kept.history.fleet, url=kept.history.url, wanted=wanted
+        )
+        assert found == there
+        assert found.diverged is None
+        assert found.shown is not None
+        assert (found.shown.segments, found.shown.proves) == (workers, True)
+
+
+async def test_a_part_of_an_archive_is_replayed_as_that_part_of_the_database_is(
+    kept: Kept,
+) -> None:
+    wanted = Wanted(first=Position(250), through=Position(300))
+
+    found = await replay_archive(kept.archive, wanted=wanted)
+
+    there = await replay(kept.history.connection, kept.history.fleet, wanted=wanted)
+    assert found == there
+    assert found.diverged is None
+    assert found.shown is not None
+    assert found.shown.begins_at > 0
+
+
+async def test_the_rows_of_an_archive_are_those_of_the_database(kept: Kept) -> None:
+    archive, connection, fleet = kept.archive, kept.history.connection, kept.history.fleet
+    end = archive.manifest.next
+
+    events = [event for page in archive.events(0, end) for event in page]
+    decisions = [one for page in archive.decisions(0, 2**40) for one in page]
+
+    there = [one async for page in read.pages(connection, fleet, first=Position(0)) for one in page]
+    made = [one async for page in recorded.pages(connection, fleet) for one in page]
+    assert (events, decisions) == (there, made)
+    assert [one for page in archive.events(100, 300) for one in page] == there[100:300]
+    for position in (0, 77, POSITIONS - 1, POSITIONS, end - 1):
+        count = await recorded.made_by(connection, fleet, Position(position))
+        assert archive.made_by(position) == count
+
+
+async def test_what_is_exported_again_is_the_same_bytes(kept: Kept, tmp_path: Path) -> None:
+    exported = await exported_to(kept, tmp_path / "again")
+
+    one, other = kept.archive.manifest, exported
+    assert one.ends == other.ends
+    for table in ("events", "decisions"):
+        whole = [
+            {file.sha256 for found, file in each.files.items() if found == table}
+            for manifest in (one, other)
+            for each in manifest.ranges
+            if each.next % POSITIONS == 0 and each.first % POSITIONS == 0
+        ]
+        half = len(whole) - len(other.ranges) + 1
+        assert all(digest in whole[half:] for digest in whole[:half]), table
+
+
+async def test_an_export_that_was_interrupted_goes_on(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies while the decisions of the third range are written: what lies there then is whole."""
+    honest = ParquetWriting.write
+    died = 0
+
+    def dying(self: ParquetWriting, rows: Sequence[Sequence[Any]]) -> None:
+        nonlocal died
+        died += 1
+        if died == 8:
+            raise OSError("the disk is full")
+        honest(self, rows)
+
+    monkeypatch.setattr(ParquetWriting, "write", dying)
+    with pytest.raises(OSError, match="the disk is full"):
+        await exported_to(kept, tmp_path / "cut")
+    monkeypatch.undo()
+    cut = Archive.open(tmp_path / "cut")
+    assert 0 < cut.manifest.next < kept.archive.manifest.next
+    assert (await archived.verify(cut, keys=KEYS)).trouble is None
+    assert not list((tmp_path / "cut").glob(".*.parquet.new"))
+
+    again = await exported_to(kept, tmp_path / "cut")
+
+    assert again.ends == kept.archive.manifest.ends
+    assert (await archived.verify(Archive.open(tmp_path / "cut"), keys=KEYS)).trouble is None
+
+
+async def test_an_archive_can_begin_late(kept: Kept, tmp_path: Path) -> None:
+    """Its first tree is believed until the first root is met; it is replayed from its first snapshot."""
+    await exported_to(kept, tmp_path / "late", first=Position(150))
+    late = Archive.open(tmp_path / "late")
+
+    found = await archived.verify(late, keys=KEYS)
+    replayed = await replay_archive(late, wanted=Wanted(workers=2))
+
+    whole = await archived.verify(kept.archive)
+    assert (found.trouble, found.events) == (None, whole.events)
+    assert replayed.diverged is None
+    assert replayed.shown is not None
+    assert replayed.shown.first > 150
+    assert not replayed.shown.proves
+    with pytest.raises(SetupProblem, match=f"begins at {whole.events.size} and not at 150"):
+        await exported_to(kept, tmp_path / "late", first=Position(150))
+
+
+async def test_a_log_that_is_not_whole_is_not_archived(kept: Kept, tmp_path: Path) -> None:
+    connection = kept.history.connection
+    change = connection.transaction(isolation="repeatable_read")
+    await change.start()
+    try:
+        await connection.execute("SET LOCAL session_replication_role = replica")
+        await connection.execute(
+            "UPDATE ledger.events SET payload = set_byte(payload, 40, 33) WHERE position = 140"
+        )
+        with pytest.raises(LedgerStopped, match="leaf_mismatch at position 140"):
+            await exported_to(kept, tmp_path / "bad")
+    finally:
+        await change.rollback()
+
+
+async def test_whatever_byte_is_changed_is_found_and_where(kept: Kept, tmp_path: Path) -> None:
+    """A byte of each file, at several places of it; the file is named, and where its rows belong."""
+    copy = tmp_path / "copy"
+    shutil.copytree(kept.folder, copy)
+    luck = Random(1)
+    files = {file.name: one for one in kept.archive.manifest.ranges for file in one.files.values()}
+    for path in sorted(copy.iterdir()):
+        if path.name.startswith("."):
+            continue
+        whole = path.read_bytes()
+        for place in (0, len(whole) - 1, *(luck.randrange(len(whole)) for _ in range(6))):
+            changed = bytearray(whole)
+            changed[place] ^= 1 << luck.randrange(8)
+            path.write_bytes(changed)
+            report = await archived.report(tmp_path, FleetName("copy"))
+            if path.name != MANIFEST:
+                found = archived.damage(Archive.open(copy))
+                assert found is not None
+                assert (found.trouble, found.path) == ("file_damaged", path.name), place
+                one = files[path.name]
+                if found.position is not None:
+                    assert one.first <= found.position < one.next
+            else:
+                assert report.diverged is not None
+                assert report.diverged.trouble == "manifest_damaged"
+        path.write_bytes(whole)
+        path.unlink()
+        try:
+            trouble = archived.damage(Archive.open(copy))
+        except DamagedArchive as damaged:
+            trouble = archived.told(damaged)
+        assert trouble is not None
+        assert (trouble.trouble, trouble.path) == ("file_missing", path.name)
+        path.write_bytes(whole)
+    assert archived.damage(Archive.open(copy)) is None
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "trouble"),
+    [
+        ("events", "payload", b"{}", "leaf_mismatch"),
+        ("events", "subject", "else", "leaf_mismatch"),
+        ("events", "recorded_at", 1, "leaf_mismatch"),
+        ("events", "leaf", bytes(32), "leaf_mismatch"),
+        ("decisions", "record", b"{}", "decision_leaf_mismatch"),
+        ("decisions", "subject", "else", "column_differs"),
+        ("decisions", "moved", 77, "column_differs"),
+        ("checkpoints", "root", bytes(32), "checkpoint_mismatch"),
+        ("checkpoints", "note", b"", "checkpoint_mismatch"),
+    ],
+)
+async def test_who_rewrites_file_and_manifest_together_is_found_by_the_rows(
+    kept: Kept, tmp_path: Path, table: TableName, column: str, value: object, trouble: str
+) -> None:
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    place = 0 if table == "checkpoints" else 3
+    where = rewritten(copy, table, place, {column: value})
+
+    report = await archived.report(tmp_path, FLEET, keys=KEYS)
+
+    assert report.diverged is not None
+    assert report.diverged.trouble == trouble
+    assert report.exit_code == INVALID
+    if table == "events":
+        assert report.diverged.position == where + place
+    if table == "decisions":
+        assert report.diverged.decision == where + place
+    replayed = await replay_archive(Archive.open(copy), wanted=Wanted(workers=2))
+    assert replayed.diverged is not None
+    assert (replayed.shown, replayed.exit_code) == (None, INVALID)
+
+
+async def test_rows_that_fit_one_another_are_found_by_what_was_signed(
+    kept: Kept, tmp_path: Path
+) -> None:
+    """The last events are taken away, files and manifest made to fit: only the signed end tells."""
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    manifest = kept.archive.manifest
+    manifests.write(copy, replace(manifest, ranges=manifest.ranges[:-1]))
+    assert (await archived.report(tmp_path, FLEET, keys=KEYS)).diverged is None, "it is shorter"
+    signed = manifest.ranges[-1].signed
+    assert signed.events > manifest.ranges[-2].next, "the last end was signed"
+
+    forged = replace(manifest.ranges[-2], signed=signed)
+    files = {**forged.files, "checkpoints": manifest.ranges[-1].files["checkpoints"]}
+    ranges = (*manifest.ranges[:-2], replace(forged, files=files))
+    manifests.write(copy, replace(manifest, ranges=ranges))
+
+    report = await archived.report(tmp_path, FLEET)
+    assert report.diverged is not None
+    assert report.diverged.trouble == "checkpoint_mismatch"
+
+
+async def test_a_decision_that_was_rewritten_from_end_to_end_is_found_by_replaying(
+    kept: Kept, tmp_path: Path
+) -> None:
+    """Record, leaf, tree and manifest fit one another, and nothing was signed: only recomputing tells."""
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    forge_decision(copy, 5)
+
+    verified = await archived.report(tmp_path, FLEET)
+    assert verified.diverged is None
+    for workers in (1, 2):
+        report = await replay_archive(Archive.open(copy), wanted=Wanted(workers=workers))
+        assert report.diverged is not None
+        assert (report.diverged.trouble, report.diverged.decision) == ("decision_differs", 5)
+        assert report.exit_code == DIVERGED
+
+
+async def exported_to(kept: Kept, folder: Path, *, first: Position | None = None) -> Manifest:
+    """Another archive of the same log."""
+    exported = await export(
+        kept.history.connection,
+        kept.history.fleet,
+        folder,
+        first=first,
+        positions=POSITIONS,
+        on_written=lambda _reached, _end: None,
+    )
+    return exported.manifest
+
+
+def rewritten(folder: Path, table: TableName, row: int, values: dict[str, object]) -> int:
+    """Change a row of the second file of a table and make the manifest fit; says where the file begins."""
+    archive = Archive.open(folder)
+    manifest = archive.manifest
+    place, one = [(place, one) for place, one in enumerate(manifest.ranges) if table in one.files][
+        1
+    ]
+    columns = TABLES[table]
+    names = [column.name for column in columns]
+    path = folder / one.files[table].name
+    groups = [list(map(list, rows)) for rows in ParquetReading(path, columns).every(names)]
+    for name, value in values.items():
+        groups[0][row][names.index(name)] = value
+    with ParquetWriting(path, columns, {}) as writing:
+        for group in groups:
+            writing.write(group)
+    files = {**one.files, table: ArchivedFile(path.name, *writing.digested())}
+    ranges = list(manifest.ranges)
+    ranges[place] = replace(one, files=files)
+    manifests.write(folder, replace(manifest, ranges=tuple(ranges)))
+    return one.first if table == "events" else one.begins.decisions.size
+
+
+def forge_decision(folder: Path, number: int) -> None:
+    """Change a record in the first range, and everything that follows from it; nothing was signed."""
+    manifest = Archive.open(folder).manifest
+    columns = TABLES["decisions"]
+    names = [column.name for column in columns]
+    ranges: list[ArchivedRange] = []
+    frontier = manifest.begins.decisions
+    for one in manifest.ranges:
+        path = folder / one.files["decisions"].name
+        groups = [list(map(list, rows)) for rows in ParquetReading(path, columns).every(names)]
+        for row in (row for group in groups for row in group):
+            if row[0] == number:
+                row[names.index("moved")] += 1
+                moved = row[names.index("moved")]
+                record = row[-2].replace(b'"moved":%d' % (moved - 1), b'"moved":%d' % moved)
+                row[-2:] = [record, merkle.leaf_hash(record)]
+        with ParquetWriting(path, columns, {}) as writing:
+            for group in groups:
+                writing.write(group)
+        leaves = [row[-1] for group in groups for row in group]
+        before, frontier = frontier, merkle.extend(frontier, leaves).frontier
+        files: dict[TableName, ArchivedFile] = {
+            table: file for table, file in one.files.items() if table in ("events", "snapshots")
+        }
+        files["decisions"] = ArchivedFile(path.name, *writing.digested())
+        ranges.append(
+            replace(
+                one,
+                begins=Ends(one.begins.events, before),
+                ends=Ends(one.ends.events, frontier),
+                signed=NOTHING_SIGNED,
+                files=files,
+            )
+        )
+    manifests.write(folder, replace(manifest, ranges=tuple(ranges)))
