@@ -26,7 +26,7 @@ from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
 from ledger.log.history import decided_pages
 from ledger.replay import slices, workers
-from ledger.replay.reducing import Candidates, smallest
+from ledger.replay.reducing import MOST_FOLDED, Candidates, smallest
 from ledger.replay.report import Divergence, Report, Shown
 from ledger.replay.segments import START, Range, Segment, cut, cuts, is_intact
 from ledger.replay.slices import Evidence, Slice
@@ -34,7 +34,7 @@ from ledger.replay.verify import Verified, reported, verify
 from ledger.replay.workers import Done, Task
 from ledger.units import Position, Subject
 
-Phase = Literal["verify", "replay"]
+Phase = Literal["verify", "replay", "slice"]
 
 OnProgress = Callable[[Phase, int, int | None], None]
 """Told now and then what is done, how much of it, and of how much where that is known."""
@@ -87,7 +87,7 @@ async def replay(
         done = await workers.one_by_one(
             connection, plan.task, plan.segments, on_folded=plan.telling(tell)
         )
-        return await _told(connection, fleet, verified, plan, done, wanted, workers=1)
+        return await _told(connection, fleet, verified, plan, done, wanted, tell, workers=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ async def _beside(
     finally:
         recomputing.cancel()
         await asyncio.wait({recomputing})
-    return await _told(connection, fleet, verified, plan, done, wanted, workers=several)
+    return await _told(connection, fleet, verified, plan, done, wanted, tell, workers=several)
 
 
 async def _told(
@@ -146,13 +146,14 @@ async def _told(
     plan: _Plan,
     done: Done,
     wanted: Wanted,
+    tell: OnProgress,
     *,
     workers: int,
 ) -> Report:
     """The report, with the slice written of what it says."""
     trouble = done.trouble
     if trouble is not None and done.evidence is not None and wanted.slice_to is not None:
-        piece = await _sliced(connection, fleet, done.evidence, trouble)
+        piece = await _sliced(connection, fleet, done.evidence, trouble, tell)
         file = wanted.slice_to(trouble)
         slices.write(file, piece, trouble)
         trouble = replace(trouble, slice=str(file))
@@ -160,12 +161,16 @@ async def _told(
 
 
 async def _sliced(
-    connection: Connection, fleet: Fleet, evidence: Evidence, trouble: Divergence
+    connection: Connection,
+    fleet: Fleet,
+    evidence: Evidence,
+    trouble: Divergence,
+    tell: OnProgress,
 ) -> Slice:
     found = Candidates(evidence)
     last = evidence.piece.events[-1].position
     await found.gather(decided_pages(connection, fleet, through=last))
-    return smallest(found, trouble)
+    return smallest(found, trouble, on_folded=lambda count: tell("slice", count, MOST_FOLDED))
 
 
 async def _planned_early(connection: Connection, fleet: Fleet, wanted: Wanted) -> _Plan | None:
