@@ -114,7 +114,7 @@ async def test_what_is_said_to_go_unnoticed_does(tampered: Arena, what: str) -> 
     pytest.fail(f"{what} is found each time: docs/verify.md need not list it")
 
 
-def test_the_page_lists_what_may_go_unnoticed_and_no_more() -> None:
+async def test_the_page_lists_what_may_go_unnoticed_and_no_more() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     listed: dict[str, str] = {}
     for row in rows:
