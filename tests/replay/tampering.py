@@ -553,6 +553,13 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await lines.ingest(connection, drawn[2 * third :], clock="event")
         await _aside(connection)
         await _decided(url)
+        # A batch in which nothing is decided, between two others: told again, a cluster is as it was.
+        await lines.ingest(
+            connection, [cluster_line(1, fleet=OTHER, id="told again")], clock="wall"
+        )
+        await _decided(url)
+        await lines.ingest(connection, [workload_line(41, replicas=50, fleet=OTHER)], clock="wall")
+        await _decided(url)
         await sealer.round(connection)
 
 
