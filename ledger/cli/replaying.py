@@ -196,6 +196,7 @@ class _Shown:
         self._tasks = {
             "verify": self._progress.add_task("verify", total=None, visible=False, rate=""),
             "replay": self._progress.add_task("replay", total=None, visible=False, rate=""),
+            "slice": self._progress.add_task("slice", total=None, visible=False, rate=""),
         }
 
     def __enter__(self) -> Self:

@@ -104,7 +104,7 @@ async def recompute(
             if trouble is not None:
                 held = None
                 if trouble.trouble in DIVERGENCES:
-                    held = evidence(world, stored, recorded, trouble)
+                    held = evidence(world, stored, recorded, trouble, asked=subject)
                 rest = _after(page[place:], pages)
                 return Recomputed(None, await _located(trouble, rest, world, segment), held)
             if subject is None or compared.decided(recorded):

@@ -35,7 +35,7 @@ from ledger.replay.histories import (
     History,
     Place,
 )
-from ledger.replay.reducing import Candidates, smallest
+from ledger.replay.reducing import MOST_FOLDED, Candidates, smallest
 from ledger.replay.report import Divergence, Report, Shown
 from ledger.replay.segments import START, Range, Segment, cut, cuts, is_intact
 from ledger.replay.slices import Evidence, Slice
@@ -43,7 +43,7 @@ from ledger.replay.verify import Verified, reported
 from ledger.replay.workers import Done, Task
 from ledger.units import Position, Subject
 
-Phase = Literal["verify", "replay"]
+Phase = Literal["verify", "replay", "slice"]
 
 OnProgress = Callable[[Phase, int, int | None], None]
 """Told now and then what is done, how much of it, and of how much where that is known."""
@@ -113,7 +113,7 @@ async def _replayed(
         done = await workers.one_by_one(
             history, plan.task, plan.segments, on_folded=plan.telling(tell)
         )
-        return await _told(history, verified, plan, done, wanted, workers=1)
+        return await _told(history, verified, plan, done, wanted, tell, workers=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ async def _beside(
         await asyncio.wait({recomputing})
         if not recomputing.cancelled():
             recomputing.exception()  # Looked at, so that nobody is told of it once more.
-    return await _told(history, verified, plan, done, wanted, workers=several)
+    return await _told(history, verified, plan, done, wanted, tell, workers=several)
 
 
 async def _told(
@@ -173,26 +173,29 @@ async def _told(
     plan: _Plan,
     done: Done,
     wanted: Wanted,
+    tell: OnProgress,
     *,
     workers: int,
 ) -> Report:
     """The report, with the slice written of what it says."""
     trouble = done.trouble
     if trouble is not None and done.evidence is not None and wanted.slice_to is not None:
-        piece = await _sliced(history, done.evidence, trouble)
+        piece = await _sliced(history, done.evidence, trouble, tell)
         file = wanted.slice_to(trouble)
         slices.write(file, piece, trouble)
         trouble = replace(trouble, slice=str(file))
     return plan.report(history.fleet, replace(verified, trouble=trouble), workers=workers)
 
 
-async def _sliced(history: History, evidence: Evidence, trouble: Divergence) -> Slice:
+async def _sliced(
+    history: History, evidence: Evidence, trouble: Divergence, tell: OnProgress
+) -> Slice:
     found = Candidates(evidence)
     last = evidence.piece.events[-1].position
     number = await history.made_by(Position(history.first - 1)) if history.first else 0
     pages = history.decided_pages(through=last, first=history.first, number=number)
     await found.gather(pages, number)
-    return smallest(found, trouble)
+    return smallest(found, trouble, on_folded=lambda count: tell("slice", count, MOST_FOLDED))
 
 
 async def _planned_early(history: History, wanted: Wanted) -> _Plan | None:

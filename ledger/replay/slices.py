@@ -29,7 +29,8 @@ from ledger.reducers import snapshot
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World, begin
 from ledger.replay.comparing import compare, is_about
-from ledger.replay.report import Divergence
+from ledger.replay.concerning import Concern, Part, concern, part
+from ledger.replay.report import Divergence, Stage
 from ledger.units import DecisionNumber, EventType, Incarnation, Microseconds, Position, Subject
 
 SLICE_LAYOUT: Final = 1
@@ -127,6 +128,10 @@ class Evidence:
 
     piece: Slice
     made: "Seen"
+    about: Concern
+    """Who is meant: by the event, by what was recorded and by what was made."""
+    part: Part | None
+    """What of the World before is about them; None where the digest of what went in tells that."""
 
 
 Seen = tuple[str, ...]
@@ -134,12 +139,24 @@ Seen = tuple[str, ...]
 
 
 def evidence(
-    world: World, stored: StoredEvent, recorded: Sequence[bytes], trouble: Divergence
+    world: World,
+    stored: StoredEvent,
+    recorded: Sequence[bytes],
+    trouble: Divergence,
+    *,
+    asked: Subject | None = None,
 ) -> Evidence:
-    """What there is to be seen where a step from this World went wrong."""
+    """What there is to be seen where a step from this World went wrong.
+
+    ``asked``: whose decisions alone were compared, if only somebody's were.
+    """
     one = told(stored, world.decisions)
-    failed = trouble.trouble == "step_failed" or trouble.subject is None
-    subject = None if failed else Subject(trouble.subject or "")
+    same_went_in = trouble.trouble != "step_failed" and trouble.stage in _ASKED_ALIKE
+    # Who is asked, and after how many others, is seen in all that was decided on the event.
+    alone = same_went_in or trouble.stage == "question"
+    subject = asked
+    if alone and trouble.trouble != "step_failed":
+        subject = None if trouble.subject is None else Subject(trouble.subject)
     compressing = zlib.compressobj()
     spelled = [compressing.compress(line) for line in snapshot.spell(world)]
     piece = Slice(
@@ -154,7 +171,15 @@ def evidence(
             if subject is None or is_about(json.loads(each)["subject"], subject)
         ),
     )
-    return Evidence(piece, seen(world, one.event, subject))
+    made = seen(world, one.event, subject)
+    records = [*piece.recorded, *(each for each in made if each.startswith("{"))]
+    about = concern(records, one.subject)
+    return Evidence(piece, made, about, None if same_went_in else part(world, about))
+
+
+_ASKED_ALIKE: Final[frozenset[Stage]] = frozenset({"version", "answer", "record", "chance"})
+"""Stages in which both programs were asked the same: what a decision names as gone in is all that
+its World is needed for."""
 
 
 def seen(world: World, event: Callable[[], Event], subject: Subject | None) -> Seen:
@@ -220,21 +245,3 @@ def runnable(piece: Slice) -> Divergence | None:
         raise InvalidRequest(
             "unknown_world", f"the World in it is of another layout: {error}"
         ) from error
-
-
-def mentioned(records: Sequence[str]) -> frozenset[str]:
-    """Every name in some records: the keys and texts of their results and reasons."""
-    found: set[str] = set()
-
-    def look(value: Any) -> None:
-        if isinstance(value, str):
-            found.add(value)
-        elif isinstance(value, dict):
-            look([*value, *value.values()])
-        elif isinstance(value, list):
-            for inner in value:
-                look(inner)
-
-    for one in records:
-        look(json.loads(one))
-    return frozenset(found)

@@ -83,13 +83,17 @@ class _Record(NamedTuple):
     offset: int
     event: bool
     """Whether it became an event; else it is in quarantine."""
+    digest: bytes | None
+    """Of all of it; None where it is an event, which keeps less."""
 
 
 _RECORDS: Final = """
-SELECT topic, partition, coordinate, event FROM (
-  SELECT topic, partition, coordinate, true AS event FROM ledger.events WHERE channel = 'kafka'
+SELECT topic, partition, coordinate, event, digest FROM (
+  SELECT topic, partition, coordinate, true AS event, NULL AS digest
+    FROM ledger.events WHERE channel = 'kafka'
   UNION ALL
-  SELECT topic, partition, coordinate, false FROM ledger.quarantine WHERE channel = 'kafka') AS r
+  SELECT topic, partition, coordinate, false, digest
+    FROM ledger.quarantine WHERE channel = 'kafka') AS r
  WHERE NOT EXISTS (SELECT FROM ledger.receipts b
                     WHERE b.topic = r.topic AND b.partition = r.partition AND b.next < b.first)
  ORDER BY topic COLLATE "C", partition, coordinate
@@ -113,7 +117,7 @@ class _Records:
         if not self._waiting and self._more:
             rows = await self._cursor.fetch(PAGE)
             self._more = len(rows) == PAGE
-            self._waiting.extend(_Record((row[0], row[1]), row[2], row[3]) for row in rows)
+            self._waiting.extend(_Record((row[0], row[1]), *row[2:]) for row in rows)
         there = self._waiting[0] if self._waiting else None
         if self._archived is not None and (there is None or self._archived < there):
             self._waiting.appendleft(self._archived)
@@ -220,6 +224,9 @@ class Taken:
                         f"{told[0]} appended, {told[1]} quarantined",
                         f"{found[0]} appended, {found[1]} quarantined",
                     )
+                aside = mine[-1].digest if mine and mine[-1].offset == row["next"] - 1 else None
+                if aside not in (None, row["last_digest"]):
+                    return _receipt(row, row["last_digest"].hex(), aside.hex())
         stray = await records.next()
         if stray is None:
             return None
@@ -356,7 +363,7 @@ def _at_place(stretch: Stretch, at: Place) -> Iterator[_Record]:
     for rows in _archived_rows(stretch, ("channel", "topic", "partition", "coordinate")):
         for channel, topic, partition, offset in rows:
             if channel == "kafka" and (topic, partition) == at:
-                yield _Record(at, offset, event=True)
+                yield _Record(at, offset, event=True, digest=None)
 
 
 async def _some(events: AsyncIterator[Any], count: int) -> AsyncIterator[Any]:

@@ -197,6 +197,7 @@ async def _decisions(
 ) -> tuple[merkle.Frontier, Divergence | None]:
     tree = GrownTree(TreeInDatabase(connection, fleet, "decisions"), fleet.name, "decisions", keys)
     size, root = await recorded_root(connection, fleet.number, "decisions", at_most=count)
+    reached = -1
     async for page in decisions.pages(connection, fleet, before=count):
         leaves: list[bytes] = []
         for number, decision in enumerate(page, tree.frontier.size):
@@ -210,12 +211,14 @@ async def _decisions(
                     recomputed=leaf.hex(),
                 )
             leaves.append(leaf)
-        trouble = await tree.grow(leaves) or await _cursors(connection, fleet, page)
+        trouble = await tree.grow(leaves) or await _cursors(connection, fleet, reached, page)
         if trouble is not None:
             return tree.frontier, trouble
+        reached = page[-1].position
         if on_progress is not None:
             on_progress(tree.frontier.size)
-    return tree.frontier, await tree.end(size, root)
+    trouble = await tree.end(size, root) or await _batches(connection, fleet, count)
+    return tree.frontier, trouble
 
 
 def _says(decision: StoredDecision, number: int) -> bool:
@@ -294,16 +297,19 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
 
 
 async def _cursors(
-    connection: Connection, fleet: Fleet, page: list[StoredDecision]
+    connection: Connection, fleet: Fleet, reached: int, page: list[StoredDecision]
 ) -> Divergence | None:
-    """Whether each cursor in reach of a page counts the decisions that were made by then."""
+    """Whether each cursor in reach of a page counts the decisions that were made by then.
+
+    ``reached``: the position of the last decision before the page.
+    """
     first, last = page[0], page[-1]
     with refusals_named():
         rows = await connection.fetch(
             "SELECT through, decisions FROM ledger.decided"
             " WHERE fleet = $1 AND through >= $2 AND through < $3 ORDER BY through",
             fleet.number,
-            first.position,
+            reached,
             last.position,
         )
     made = [decision.position for decision in page]
@@ -317,4 +323,40 @@ async def _cursors(
                 recorded=str(count),
                 recomputed=str(counted),
             )
+    return None
+
+
+async def _batches(connection: Connection, fleet: Fleet, count: int) -> Divergence | None:
+    """Whether a batch ended wherever the tree of the decisions has a head, and the other way round.
+
+    One transaction writes both, so that neither can be without the other.
+    """
+    with refusals_named():
+        row = await connection.fetchrow(
+            "WITH heads AS (SELECT size FROM ledger.heads"
+            "                WHERE fleet = $1 AND tree = 'decisions' AND size <= $2),"
+            "     ends AS (SELECT decisions FROM ledger.decided"
+            "               WHERE fleet = $1 AND decisions > 0 AND decisions <= $2)"
+            " SELECT (SELECT min(decisions) FROM (SELECT decisions FROM ends"
+            "                                     EXCEPT SELECT size FROM heads) AS h) AS head,"
+            "        (SELECT min(size) FROM (SELECT size FROM heads"
+            "                                EXCEPT SELECT decisions FROM ends) AS e) AS batch",
+            fleet.number,
+            count,
+        )
+    assert row is not None, "minima are always one row"
+    if row["head"] is not None:
+        return Divergence(
+            "decision_root_mismatch",
+            None,
+            decision=row["head"],
+            recorded="a batch that ended there, and no head",
+        )
+    if row["batch"] is not None:
+        return Divergence(
+            "cursor_mismatch",
+            None,
+            decision=row["batch"],
+            recorded="a head, and no batch that ended there",
+        )
     return None

@@ -121,16 +121,15 @@ UNSEEN: Final[dict[str, str]] = {
     "decided.epoch": "whose turn it was",
     "decided.decided_at": "when a batch was written",
     "decided.through": "where a batch ended, if nothing was decided between",
-    "decided dropped": "a batch was one with the next",
-    "decided added": "a batch was two",
-    "heads dropped": "an append was one with the next",
-    "heads rewound": "the same",
+    "decided dropped": "a batch was one with the next, if nothing was decided in it",
+    "decided added": "a batch was two, if in one of them nothing was decided",
+    "heads dropped": "an append of events was one with the next",
     "checkpoints.signed_at": "when a note was written down",
     "incarnations.reason": "why a life began",
     "incarnations.opened_at": "when it did",
     "receipts.epoch": "which turn of a consumer took the records",
     "receipts.last_timestamp": "for the consumer, who looks at the record itself",
-    "receipts.last_digest": "the same",
+    "receipts.last_digest": "the same, unless it was set aside",
     "receipts.written_at": "when it was written",
     "receipts.resumed_by": "who let a partition go on",
     "receipts dropped": "the last of a partition, if it took nothing that became a row",
@@ -553,6 +552,13 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await sealer.round(connection)
         await lines.ingest(connection, drawn[2 * third :], clock="event")
         await _aside(connection)
+        await _decided(url)
+        # A batch in which nothing is decided, between two others: told again, a cluster is as it was.
+        await lines.ingest(
+            connection, [cluster_line(1, fleet=OTHER, id="told again")], clock="wall"
+        )
+        await _decided(url)
+        await lines.ingest(connection, [workload_line(41, replicas=50, fleet=OTHER)], clock="wall")
         await _decided(url)
         await sealer.round(connection)
 
