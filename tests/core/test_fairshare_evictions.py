@@ -84,6 +84,24 @@ def test_inside_a_job_nobody_goes_for_an_equally_important_one() -> None:
     assert gone(preempt(asked)) == []
 
 
+def test_a_job_that_was_served_and_lost_from_once_more_takes_what_fits_as_it_is() -> None:
+    done = preempt(
+        scene(
+            runs("large", "first", {CPU: 2}),
+            wants("a0", "first"),
+            wants("a1", "first", index=1),
+            wants("b0", "second"),
+            wants("b1", "second", index=1),
+            jobs=[job("first", gang_min=2, priority=1), job("second", gang_min=2)],
+            nodes={N1: {CPU: 4}},
+            voters=["conformance"],
+        )
+    )
+
+    assert gone(done) == ["large"]
+    assert done.pipelined == {"a0": N1, "a1": N1, "b0": N1, "b1": N1}
+
+
 def test_who_asks_for_nothing_takes_a_slot_only_from_its_like() -> None:
     def asked(request: Amounts) -> Scene:
         return scene(

@@ -637,23 +637,26 @@ class Floor:
         """Jobs below their gang take from others, and keep it if their gang can start."""
         now = self._scene(action)
         plan = [(queue, starving_jobs(now, queue)) for queue in now.queue_order()]
-        for queue, jobs in plan:
-            for job in jobs:
-                if action == "reclaim" and overused(now.of_queue(queue), now.part[queue]):
-                    continue
-                lacks = job.gang_min - now.count(job.name, (*READY, "pipelined"))
-                if now.queues[QueueName(queue)].is_open and not self.may_place(lacks):
-                    return
-                now = self._served(now, job, action)
-                for task in now.evicted:
-                    key = self._key(task)
-                    if key not in self.evicted:
-                        self.evicted.append(key)
-                        del self.held[key]
-                        self._give_back(self.jobs.seats[key])
-                for task, node in now.pipelined.items():
-                    if self._key(task) not in self.placed:
-                        self.put(*self._key(task), node)
+        # Of a job no task is less important than another, so among its own nobody goes.
+        passes = ("preempt", "own") if action == "preempt" else ("reclaim",)
+        for queue, which, job in [
+            (queue, which, job) for queue, jobs in plan for which in passes for job in jobs
+        ]:
+            if action == "reclaim" and overused(now.of_queue(queue), now.part[queue]):
+                continue
+            lacks = job.gang_min - now.count(job.name, (*READY, "pipelined"))
+            if now.queues[QueueName(queue)].is_open and lacks > 0 and not self.may_place(lacks):
+                return
+            now = self._served(now, job, which)
+            for task in now.evicted:
+                key = self._key(task)
+                if key not in self.evicted:
+                    self.evicted.append(key)
+                    del self.held[key]
+                    self._give_back(self.jobs.seats[key])
+            for task, node in now.pipelined.items():
+                if self._key(task) not in self.placed:
+                    self.put(*self._key(task), node)
 
     def _scene(self, action: str) -> Cluster:
         tasks = []
@@ -769,6 +772,8 @@ class Floor:
 
     def _may_go(self, now: Cluster, taker: Task, task: Task, action: str) -> bool:
         mine, its = now.jobs[taker.job], now.jobs[task.job]
+        if action == "own":
+            return False
         if action == "reclaim":
             return its.queue != mine.queue and now.queues[its.queue].reclaimable
         cheap = now.for_nothing(task) or not now.for_nothing(taker)

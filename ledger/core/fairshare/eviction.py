@@ -105,11 +105,10 @@ def preempt(scene: Scene) -> Evictions:
     for queue in play.stage.queue_order():
         for candidates in (_other_jobs, _own_tasks):
             for job in takers[queue]:
-                if candidates is _own_tasks and not play.has_less_important(job):
-                    continue
                 if play.is_full(job):
                     return play.result(full=True)
-                play.serve(job, _Manner(candidates))
+                evicts = candidates is _other_jobs or play.has_less_important(job)
+                play.serve(job, _Manner(candidates, evicts=evicts))
     return play.result()
 
 
@@ -189,6 +188,8 @@ class _Manner:
     """
 
     candidates: Callable[[Stage, Task], _OnNode]
+    evicts: bool = True
+    """False: nobody could have to go, so only what fits as it is gets a place."""
     limit_first: bool = False
     keep_any: bool = False
 
@@ -220,9 +221,9 @@ class _Play:
         """Whether what the job lacks could exceed the bound."""
         most = self.stage.most_tasks
         lacks = job.gang_min - self.stage.count(job.name, READY | {"pipelined"})
-        if most is None or (self.stage.first_is_free and not self._pipelined):
+        if most is None or lacks <= 0 or (self.stage.first_is_free and not self._pipelined):
             return False
-        return len(self._pipelined) + max(0, lacks) > most
+        return len(self._pipelined) + lacks > most
 
     def has_less_important(self, job: GangJob) -> bool:
         """Whether the job has tasks that could have to go for one of its own that waits."""
@@ -320,10 +321,11 @@ class _Play:
                 self._pipeline(task, place)
                 return []
         tally = _Tally()
-        candidates = manner.candidates(stage, task)
-        for place in range(len(stage.room.names)):
-            if self._make_room(task, place, candidates(place), tally):
-                return []
+        if manner.evicts:
+            candidates = manner.candidates(stage, task)
+            for place in range(len(stage.room.names)):
+                if self._make_room(task, place, candidates(place), tally):
+                    return []
         if beyond is not None:
             return [self._limit(task, beyond), tally.reason(task)]
         nodes = len(stage.room.names)
