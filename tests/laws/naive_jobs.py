@@ -645,8 +645,13 @@ class Floor:
             if action == "reclaim" and overused(now.of_queue(queue), now.part[queue]):
                 continue
             lacks = job.gang_min - now.count(job.name, (*READY, "pipelined"))
-            if now.queues[QueueName(queue)].is_open and lacks > 0 and not self.may_place(lacks):
-                return
+            if now.queues[QueueName(queue)].is_open and lacks > 0:
+                full = self.full
+                if not self.may_place(lacks):
+                    if which != "own":
+                        return
+                    self.full = full
+                    continue
             now = self._served(now, job, which)
             for task in now.evicted:
                 key = self._key(task)

@@ -14,7 +14,8 @@ What a job wins is kept only if its gang can start with it; otherwise all of it 
 room that was freed belongs to the task it was freed for, at once: it is pipelined there.
 
 How many tasks get places can be bounded. Then it all ends before a job whose gang lacks so many that
-the bound could be exceeded; losers are then told as far as it went.
+the bound could be exceeded; losers are then told as far as it went. One for which nobody can go, and
+that was tried before, is passed over instead: it would be in line for ever.
 
 A queue that is not open takes nothing, one that is not reclaimable gives nothing to other queues.
 """
@@ -105,10 +106,11 @@ def preempt(scene: Scene) -> Evictions:
     for queue in play.stage.queue_order():
         for candidates in (_other_jobs, _own_tasks):
             for job in takers[queue]:
-                if play.is_full(job):
-                    return play.result(full=True)
                 evicts = candidates is _other_jobs or play.has_less_important(job)
-                play.serve(job, _Manner(candidates, evicts=evicts))
+                if not play.is_full(job):
+                    play.serve(job, _Manner(candidates, evicts=evicts))
+                elif evicts:
+                    return play.result(full=True)
     return play.result()
 
 
