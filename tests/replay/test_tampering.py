@@ -74,6 +74,12 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             "receipt_mismatch",
             id="the digest of a last record that was set aside",
         ),
+        pytest.param(
+            "UPDATE ledger.snapshots SET incarnation = incarnation + 1 WHERE number ="
+            " (SELECT min(number) FROM ledger.snapshots)",
+            "snapshot_mismatch",
+            id="in which life a snapshot was written",
+        ),
     ],
 )
 async def test_what_two_tables_say_is_held_together(
@@ -86,7 +92,7 @@ async def test_what_two_tables_say_is_held_together(
         done = await tampered.connection.execute(change)
         assert done.split()[-1] == "1", done
 
-        found = await tampered.verified(deep=False)
+        found = await tampered.verified()
 
         assert found is not None
         assert found.trouble == trouble
