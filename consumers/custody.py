@@ -144,17 +144,17 @@ def beginning(
 ) -> Beginning:
     """Where a partition goes on that begins at ``first`` and ends before ``end``.
 
-    ``told`` is how far Kafka was told that it was taken, which it never is before the log has it.
+    ``told`` is how far Kafka was told that it was taken, which it never is before the log has it. A log
+    that has nothing of the partition reads all of it, whatever Kafka was told of an earlier one.
     """
-    taken = 0 if receipt is None else receipt.next
-    if told is not None and taken < told <= end:
-        return Refuse(
-            "log_rewound",
-            f"Kafka was told that it was taken up to {told}, but the log has it up to {taken}: the"
-            " database was restored to an earlier point, or is another one",
-        )
     if receipt is None:
         return GoOn(first, ("partition_adopted", f"nothing was taken yet; reading from {first}"))
+    if told is not None and receipt.next < told <= end:
+        return Refuse(
+            "log_rewound",
+            f"Kafka was told that it was taken up to {told}, but the log has it up to {receipt.next}:"
+            " the database was restored to an earlier point",
+        )
     if end < receipt.next:
         return Refuse(
             "offset_regression",

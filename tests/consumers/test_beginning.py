@@ -18,16 +18,22 @@ def test_what_was_told_is_never_more_than_what_was_taken(told: int | None) -> No
     assert isinstance(beginning(taken_to(10), first=Offset(0), end=Offset(20), told=known), Prove)
 
 
-@pytest.mark.parametrize("receipt", [taken_to(10), None])
-def test_where_it_is_more_the_log_was_restored_and_the_partition_stops(
-    receipt: Receipt | None,
-) -> None:
-    found = beginning(receipt, first=Offset(0), end=Offset(20), told=Offset(11))
+def test_where_it_is_more_the_log_was_restored_and_the_partition_stops() -> None:
+    found = beginning(taken_to(10), first=Offset(0), end=Offset(20), told=Offset(11))
 
     assert isinstance(found, Refuse)
     assert found.reason == "log_rewound"
 
 
+def test_a_log_that_has_nothing_of_a_partition_reads_all_of_it_whatever_was_told() -> None:
+    found = beginning(None, first=Offset(3), end=Offset(20), told=Offset(11))
+
+    assert isinstance(found, GoOn)
+    assert found.offset == 3
+
+
 def test_what_was_told_of_a_topic_that_was_there_before_says_nothing() -> None:
     """It ends before that: whatever it was told of, it was not this one."""
-    assert isinstance(beginning(None, first=Offset(0), end=Offset(5), told=Offset(11)), GoOn)
+    found = beginning(taken_to(4), first=Offset(0), end=Offset(5), told=Offset(11))
+
+    assert isinstance(found, Prove)
