@@ -118,7 +118,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 """Every table that holds history or is derived from it, and what tells its rows apart."""
 
 UNSEEN: Final[dict[str, str]] = {
-    "decided.epoch": "whose turn it was",
+    "decided.epoch": "whose turn it was, between those before and after it",
     "decided.decided_at": "when a batch was written",
     "decided.through": "where a batch ended, if nothing was decided between",
     "decided dropped": "a batch was one with the next, if nothing was decided in it",

@@ -64,6 +64,18 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="a batch in which something was decided",
         ),
         pytest.param(
+            f"UPDATE ledger.decided SET epoch = epoch + 100 WHERE {OF_DEMO} AND through ="
+            f" (SELECT max(through) FROM ledger.decided WHERE {OF_DEMO})",
+            "cursor_mismatch",
+            id="a turn that nobody has had yet",
+        ),
+        pytest.param(
+            f"UPDATE ledger.decided SET epoch = 0 WHERE {OF_DEMO} AND through ="
+            f" (SELECT max(through) FROM ledger.decided WHERE {OF_DEMO})",
+            "cursor_mismatch",
+            id="a turn that was over",
+        ),
+        pytest.param(
             f"DELETE FROM ledger.heads WHERE {OF_DEMO} AND tree = 'events' AND size ="
             f" (SELECT max(size) FROM ledger.heads WHERE {OF_DEMO} AND tree = 'events')",
             "event_root_mismatch",
