@@ -87,6 +87,19 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="the digest of a last record that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.quarantine_outcomes SET outcome = 'discarded', released_position = NULL"
+            " WHERE quarantined = (SELECT min(quarantined) FROM ledger.quarantine_outcomes"
+            "                       WHERE outcome = 'released')",
+            "row_missing",
+            id="that a message was let in",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine_outcomes SET outcome = 'released', released_position = 1"
+            " WHERE outcome = 'discarded'",
+            "row_differs",
+            id="that a message was discarded",
+        ),
+        pytest.param(
             "UPDATE ledger.snapshots SET incarnation = incarnation + 1 WHERE number ="
             " (SELECT min(number) FROM ledger.snapshots)",
             "snapshot_mismatch",
