@@ -19,7 +19,7 @@ from ledger.reducers.evolve import ENGINE_VERSION
 from ledger.reducers.world import World
 from ledger.replay.report import Divergence
 
-_Row = tuple[int, int, int, bytes, bytes, bytes, int, int, Layout, bool, tuple[int, int, int]]
+_Row = tuple[int, int, int, bytes, bytes, bytes, int, int, Layout, bool, int]
 
 
 class KeptSnapshots:
@@ -56,29 +56,21 @@ class KeptSnapshots:
                 "SELECT s.number, s.through, s.decisions, s.digest, s.event_root, s.decision_root,"
                 "       s.bytes, s.stored_bytes, s.engine, s.layout, s.types,"
                 "       EXISTS (SELECT FROM ledger.snapshot_parts p WHERE p.snapshot = s.number),"
-                "       s.incarnation,"
-                "       (SELECT coalesce(max(i.incarnation), s.incarnation) FROM ledger.incarnations i"
-                "         WHERE i.fleet = s.fleet AND i.from_size <= s.through),"
-                "       (SELECT coalesce(max(i.incarnation), s.incarnation) FROM ledger.incarnations i"
-                "         WHERE i.fleet = s.fleet)"
+                "       s.incarnation"
                 "  FROM ledger.snapshots s WHERE s.fleet = $1 ORDER BY s.through, s.number",
                 self._fleet.number,
             )
-        return deque(
-            (*row[:8], Layout(*row[8:11]), row[11], (row[12], row[13], row[14])) for row in rows
-        )
+        return deque((*row[:8], Layout(*row[8:11]), *row[11:]) for row in rows)
 
     async def _compare(self, row: _Row, world: World) -> Divergence | None:
-        (number, through, decisions, digest, event_root, decision_root) = row[:6]
-        size, kept, layout, there, (life, then, newest) = row[6:]
+        number, through, decisions, digest, event_root, decision_root = row[:6]
+        size, kept, layout, there, incarnation = row[6:]
         if through != world.position - 1:
             return self._unlike(through, "position", str(through), str(world.position - 1))
         if decisions != world.decisions:
             return self._unlike(through, "decisions", str(decisions), str(world.decisions))
-        # It was written in the life of its last event or in a later one.
-        if not then <= life <= newest:
-            told = str(newest) if then == newest else f"{then} to {newest}"
-            return self._unlike(through, "incarnation", str(life), told)
+        if incarnation != world.incarnation:
+            return self._unlike(through, "incarnation", str(incarnation), str(world.incarnation))
         for name, tree, recorded, leaves in (
             ("event_root", "events", event_root, through + 1),
             ("decision_root", "decisions", decision_root, decisions),

@@ -73,6 +73,7 @@ async def verify(
         if trouble is not None:
             return Verified(events, merkle.EMPTY, through, trouble)
         decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
+        trouble = trouble or await _turns(connection, fleet, through)
     return Verified(events, decided, through, trouble)
 
 
@@ -360,3 +361,28 @@ async def _batches(connection: Connection, fleet: Fleet, count: int) -> Divergen
             recorded="a head, and no batch that ended there",
         )
     return None
+
+
+async def _turns(connection: Connection, fleet: Fleet, through: Position) -> Divergence | None:
+    """Whether those who decided came one after the other, and none after who has the lease now."""
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT * FROM ("
+            "  SELECT through, epoch, lag(through) OVER turn AS place, lag(epoch) OVER turn AS before,"
+            "         (SELECT epoch FROM ledger.leases WHERE fleet = $1 AND duty = 'decide') AS newest"
+            "    FROM ledger.decided WHERE fleet = $1 AND through <= $2"
+            "  WINDOW turn AS (ORDER BY through)) AS d"
+            " WHERE epoch < coalesce(before, 1) OR epoch > newest ORDER BY through LIMIT 1",
+            fleet.number,
+            through,
+        )
+    if row is None:
+        return None
+    wanted = f"{row['before'] or 1} or later"
+    if row["place"] is not None:
+        wanted += f", as at {row['place']}"
+    if row["newest"] is not None:
+        wanted += f" and not after {row['newest']}"
+    return Divergence(
+        "cursor_mismatch", row["through"], recorded=f"epoch {row['epoch']}", recomputed=wanted
+    )

@@ -64,6 +64,18 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="a batch in which something was decided",
         ),
         pytest.param(
+            f"UPDATE ledger.decided SET epoch = epoch + 100 WHERE {OF_DEMO} AND through ="
+            f" (SELECT max(through) FROM ledger.decided WHERE {OF_DEMO})",
+            "cursor_mismatch",
+            id="a turn that nobody has had yet",
+        ),
+        pytest.param(
+            f"UPDATE ledger.decided SET epoch = 0 WHERE {OF_DEMO} AND through ="
+            f" (SELECT max(through) FROM ledger.decided WHERE {OF_DEMO})",
+            "cursor_mismatch",
+            id="a turn that was over",
+        ),
+        pytest.param(
             f"DELETE FROM ledger.heads WHERE {OF_DEMO} AND tree = 'events' AND size ="
             f" (SELECT max(size) FROM ledger.heads WHERE {OF_DEMO} AND tree = 'events')",
             "event_root_mismatch",
@@ -73,6 +85,19 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             "UPDATE ledger.receipts SET last_digest = sha256('x') WHERE number = 0",
             "receipt_mismatch",
             id="the digest of a last record that was set aside",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine_outcomes SET outcome = 'discarded', released_position = NULL"
+            " WHERE quarantined = (SELECT min(quarantined) FROM ledger.quarantine_outcomes"
+            "                       WHERE outcome = 'released')",
+            "row_missing",
+            id="that a message was let in",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine_outcomes SET outcome = 'released', released_position = 1"
+            " WHERE outcome = 'discarded'",
+            "row_differs",
+            id="that a message was discarded",
         ),
         pytest.param(
             "UPDATE ledger.snapshots SET incarnation = incarnation + 1 WHERE number ="
