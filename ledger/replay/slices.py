@@ -152,7 +152,8 @@ def evidence(
     """
     one = told(stored, world.decisions)
     same_went_in = trouble.trouble != "step_failed" and trouble.stage in _ASKED_ALIKE
-    # Who is asked, and after how many others, is seen in all that was decided on the event.
+    # Who is asked, and after how many others, is seen in all that was decided on the event; and what
+    # comes out by chance comes out as it was recorded more often for one alone.
     alone = same_went_in or trouble.stage == "question"
     subject = asked
     if alone and trouble.trouble != "step_failed":
@@ -177,7 +178,7 @@ def evidence(
     return Evidence(piece, made, about, None if same_went_in else part(world, about))
 
 
-_ASKED_ALIKE: Final[frozenset[Stage]] = frozenset({"version", "answer", "record", "chance"})
+_ASKED_ALIKE: Final[frozenset[Stage]] = frozenset({"version", "answer", "record"})
 """Stages in which both programs were asked the same: what a decision names as gone in is all that
 its World is needed for."""
 

@@ -368,6 +368,7 @@ async def test_a_fault_of_the_program_is_found_where_it_shows_first(
 SLICED = {
     "a constant of the lot",
     "the clock in a question",
+    "luck in place of a lot",
     "a version that no policy names",
     "a decision that is not remembered",
     "a question that fails",
