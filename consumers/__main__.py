@@ -21,6 +21,7 @@ from consumers import feed, publisher
 from consumers.settings import Settings
 from consumers.totals import Totals
 from ledger.errors import (
+    DamagedArchive,
     InvalidEvent,
     LedgerError,
     LedgerStopped,
@@ -52,7 +53,7 @@ def exit_code(error: LedgerError) -> int:
             return 65
         case LogUnavailable():
             return 75
-        case LedgerStopped():
+        case LedgerStopped() | DamagedArchive():
             return 76
         case SetupProblem():
             return 78
