@@ -193,7 +193,7 @@ def test_history_with_proposals_folds_to_the_world_that_decided_it(history: Hist
 def test_the_histories_reach_what_the_laws_speak_of() -> None:
     seen: set[str] = set()
 
-    @settings(long_histories, max_examples=200)
+    @settings(long_histories, max_examples=400)
     @given(histories)
     def look(history: Histories) -> None:
         for _, _, step in lived(history):
