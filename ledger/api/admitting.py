@@ -513,9 +513,11 @@ def _applies(review: Review, body: bytes) -> bool:
     try:
         json_patch.apply(review.object, operations)
     except json_patch.Inapplicable as error:
-        log.error("patch_inapplicable", why=str(error))  # noqa: TRY400 - said by name
-        return False
-    return True
+        why = str(error)
+    else:
+        return True
+    log.error("patch_inapplicable", why=why)
+    return False
 
 
 def _events(

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic.alias_generators import to_camel
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -294,28 +295,34 @@ class JobDocument(JobInList):
     result: dict[str, Any] | None
 
 
-class ReviewStatus(Document):
+class KubernetesDocument(Document):
+    """One whose fields have the names that Kubernetes gives them."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class ReviewStatus(KubernetesDocument):
     """Why an object is refused."""
 
     code: int
     message: str
 
 
-class ReviewResponse(Document):
+class ReviewResponse(KubernetesDocument):
     """What is said of the object."""
 
     uid: str = Field(description="Of the request.")
     allowed: bool
-    patchType: Literal["JSONPatch"] | None = None  # noqa: N815 - Kubernetes calls it so
+    patch_type: Literal["JSONPatch"] | None = None
     patch: str | None = Field(None, description="A JSON patch, in base64.")
     warnings: list[str] | None = None
-    auditAnnotations: dict[str, str] | None = None  # noqa: N815 - Kubernetes calls it so
+    audit_annotations: dict[str, str] | None = None
     status: ReviewStatus | None = None
 
 
-class AdmissionReview(Document):
+class AdmissionReview(KubernetesDocument):
     """What an API server is told."""
 
-    apiVersion: Literal["admission.k8s.io/v1"]  # noqa: N815 - Kubernetes calls it so
+    api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
     response: ReviewResponse

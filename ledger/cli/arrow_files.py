@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from ledger.errors import SetupProblem
+from ledger.log.archive.parquet import require as require_pyarrow
 from ledger.views.query import Answer
 
 MOST_DIGITS: Final = 76
@@ -17,12 +17,7 @@ MOST_DIGITS: Final = 76
 
 def require() -> None:
     """Say what is missing before anything is asked."""
-    try:
-        import pyarrow as pa  # noqa: F401 - only whether it is there
-    except ImportError:
-        raise SetupProblem(
-            "Arrow and Parquet files need pyarrow: pip install 'ledger-scheduling[arrow]'"
-        ) from None
+    require_pyarrow("Arrow and Parquet files")
 
 
 def write_parquet(answer: Answer, file: Path) -> None:

@@ -506,7 +506,8 @@ async def test_a_strict_policy_refuses_a_statefulset_without_a_majority(
     webhook: Webhook,
     annotation: str | None,
     replicas: int,
-    allowed: bool,  # noqa: FBT001 - pytest passes parameters by position
+    *,
+    allowed: bool,
 ) -> None:
     notes = {} if annotation is None else {"distributed-scheduling/min-available": annotation}
     about = {"metadata": {"name": "db", "annotations": notes}, "spec": {"replicas": replicas}}
@@ -525,7 +526,8 @@ async def test_a_strict_policy_refuses_a_statefulset_without_a_majority(
 async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
     webhook: Webhook,
     replicas: int,
-    allowed: bool,  # noqa: FBT001 - pytest passes parameters by position
+    *,
+    allowed: bool,
 ) -> None:
     await webhook.tell(deployment("scaled", 5, "3", kind="StatefulSet"))
     question = review(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from ledger.admission import review
@@ -150,7 +151,9 @@ def test_the_service_account_may_list_what_is_listed_and_nothing_else() -> None:
 def test_the_deployment_starts_a_service_that_there_is(tmp_path: Path) -> None:
     spec = one_of("Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
-    serve = get_command(app).commands["serve"]  # type: ignore[attr-defined]  # a group, typed as any command
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    serve = group.commands["serve"]
     known = {option for one in serve.params for option in one.opts}
     command, *given = container["args"]
     options = dict(one.split("=", 1) for one in given)

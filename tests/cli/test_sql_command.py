@@ -1,7 +1,7 @@
 """``ledger sql``: one query or many, as a table, CSV, JSON, Arrow or Parquet, with every number exact."""
 
-import builtins
 import json
+import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -80,14 +80,7 @@ def test_a_number_too_large_for_a_decimal_is_text() -> None:
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = builtins.__import__
-
-    def missing(name: str, *more: Any) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return there(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SetupProblem, match=r"pip install 'ledger-scheduling\[arrow\]'"):
         arrow_files.require()
 

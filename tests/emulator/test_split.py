@@ -63,7 +63,8 @@ def test_whoever_sees_everything_at_once_needs_no_list() -> None:
 
 @pytest.mark.parametrize("reader", [True, False])
 def test_growing_in_calm_weather_is_exact_however_late_the_watch_is_and_nothing_is_listed(
-    reader: bool,  # noqa: FBT001 - pytest passes parameters by position
+    *,
+    reader: bool,
 ) -> None:
     for seed in range(20):
         game = drawn(seed, kills=0)
@@ -159,7 +160,8 @@ def test_scaling_down_that_takes_on_demand_pods_which_are_not_ready_is_mended() 
 
 @pytest.mark.parametrize("parallel", [True, False])
 def test_the_pods_of_a_statefulset_are_split_by_their_place_whoever_comes_first(
-    parallel: bool,  # noqa: FBT001 - pytest passes parameters by position
+    *,
+    parallel: bool,
 ) -> None:
     for seed in range(20):
         luck = Random(seed)

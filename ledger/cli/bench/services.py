@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,8 @@ from ledger.errors import SetupProblem
 
 START_SECONDS: Final = 60.0
 
-TOKEN: Final = "bench"  # noqa: S105 - of a service that lives for a measurement, on loopback
+TOKEN: Final = secrets.token_hex(16)
+"""Of the service that lives for a measurement."""
 
 
 @asynccontextmanager

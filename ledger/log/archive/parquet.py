@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -30,14 +31,10 @@ class Digested(NamedTuple):
     sha256: str
 
 
-def require() -> None:
+def require(whoever: str = "archives are Parquet files and") -> None:
     """Say what is missing before anything is asked."""
-    try:
-        import pyarrow as pa  # noqa: F401 - only whether it is there
-    except ImportError:
-        raise SetupProblem(
-            "archives are Parquet files and need pyarrow: pip install 'ledger-scheduling[arrow]'"
-        ) from None
+    if find_spec("pyarrow") is None:
+        raise SetupProblem(f"{whoever} need pyarrow: pip install 'ledger-scheduling[arrow]'")
 
 
 class ParquetWriting:
