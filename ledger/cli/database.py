@@ -11,7 +11,7 @@ later on, and says so: whoever starts a machine need not know what comes up firs
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import structlog
 import typer
@@ -44,6 +44,16 @@ Data = Annotated[
     ),
 ]
 
+CreateFleets = Annotated[
+    Literal["auto", "never"] | None,
+    typer.Option(
+        "--create-fleets",
+        envvar="LEDGER_FLEET_CREATE",
+        help="Whether an unknown fleet is opened; auto on an embedded database, else never.",
+        show_default=False,
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 RECONNECT_SECONDS: Final = 1.0
@@ -52,6 +62,11 @@ log = structlog.get_logger()
 
 aside = Console(stderr=True, highlight=False)
 """What a command says besides its answer goes here, so that its answer can be piped."""
+
+
+def opens_fleets(asked: Literal["auto", "never"] | None, url: str | None) -> bool:
+    """Whether fleets are opened on sight: only who tries things out need not open them on purpose."""
+    return (asked or ("auto" if url is None else "never")) == "auto"
 
 
 async def locate(url: str | None, data: Path | None) -> str:

@@ -13,7 +13,15 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ledger.cli import standing
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import (
+    AsJson,
+    CreateFleets,
+    Data,
+    DatabaseUrl,
+    aside,
+    locate,
+    opens_fleets,
+)
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import fleets, lines
@@ -44,10 +52,7 @@ def ingest(
     batch: Annotated[
         int, typer.Option(min=1, max=100_000, help="Events a transaction; shows in no decision.")
     ] = lines.BATCH,
-    create_fleets: Annotated[
-        Literal["auto", "never"],
-        typer.Option(envvar="LEDGER_FLEET_CREATE", help="Whether an unknown fleet is opened."),
-    ] = "auto",
+    create_fleets: CreateFleets = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -71,7 +76,7 @@ def ingest(
                     source,
                     fleet=None if fleet is None else FleetName(fleet),
                     clock=clock,
-                    create_fleets=create_fleets == "auto",
+                    create_fleets=opens_fleets(create_fleets, database_url),
                     batch=batch,
                     on_batch=told.show,
                     stop=stop,
@@ -110,9 +115,8 @@ def _opened(file: str, open_: ExitStack) -> tuple[AtHand | Arriving, int | None]
     try:
         found = os.fstat(source.fileno())
     except OSError:
-        return AtHand(
-            source
-        ), None  # A caller put something of its own in the place of standard input.
+        # A caller put something of its own in the place of standard input.
+        return AtHand(source), None
     kind = found.st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or source.isatty():
         return Arriving(source.fileno()), None

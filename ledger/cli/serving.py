@@ -3,13 +3,13 @@
 import asyncio
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import typer
 
 from ledger.api.intake import MOST_UNDECIDED
 from ledger.cli import logs
-from ledger.cli.database import Data, DatabaseUrl, waited_for
+from ledger.cli.database import CreateFleets, Data, DatabaseUrl, opens_fleets, waited_for
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run_until_asked
@@ -68,14 +68,7 @@ def serve(
             help="Listen beyond the loopback address in the clear: something else speaks TLS.",
         ),
     ] = False,
-    create_fleets: Annotated[
-        Literal["auto", "never"] | None,
-        typer.Option(
-            envvar="LEDGER_FLEET_CREATE",
-            help="Whether an unknown fleet is opened; auto on an embedded database, else never.",
-            show_default=False,
-        ),
-    ] = None,
+    create_fleets: CreateFleets = None,
     most_undecided: Annotated[
         int, typer.Option(min=1, help="Undecided events of a fleet above which it has to wait.")
     ] = MOST_UNDECIDED,
@@ -123,10 +116,13 @@ def serve(
         url = await waited_for(database_url, data, stop)
         if url is None:
             return
-        create = (create_fleets or ("auto" if database_url is None else "never")) == "auto"
         await http_service.run(
             http_service.behind(
-                url, gate, create_fleets=create, most_undecided=most_undecided, lists=lists
+                url,
+                gate,
+                create_fleets=opens_fleets(create_fleets, database_url),
+                most_undecided=most_undecided,
+                lists=lists,
             ),
             Listening(address, port, certificate, drain_seconds=drain_seconds),
             stop,

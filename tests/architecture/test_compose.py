@@ -15,6 +15,7 @@ import typer.main
 import yaml
 
 from consumers.local_kafka import jars
+from ledger.api import access
 from ledger.cli.commands import app
 
 FILE = Path(__file__).parents[2] / "compose.yaml"
@@ -38,7 +39,7 @@ TOPICS = {
 
 def test_the_services_are_these() -> None:
     assert {"postgres", "kafka", "topics"} == FOREIGN
-    assert {"migrate", "consume", "decide", "maintain", "publish"} == OWN
+    assert {"migrate", "consume", "decide", "maintain", "publish", "serve"} == OWN
 
 
 @pytest.mark.parametrize("name", sorted(FOREIGN))
@@ -136,6 +137,16 @@ def test_the_topics_of_the_contract_are_created() -> None:
     assert listed is not None
     assert set(listed[1].replace("\\\n", " ").split()) == TOPICS
     assert "--if-not-exists" in script
+
+
+def test_nobody_may_come_in_over_http_until_a_token_is_set(tmp_path: Path) -> None:
+    content = COMPOSE["configs"]["access"]["content"]
+    file = tmp_path / "access.json"
+    file.write_text(re.sub(r"\$\{LEDGER_HTTP_TOKEN_SHA256:-(\w+)\}", r"\1", content))
+
+    tokens = access.read(file).tokens
+
+    assert [digest for digest, _ in tokens] == [bytes(32)]
 
 
 def test_no_password_is_written_down() -> None:

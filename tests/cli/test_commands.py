@@ -21,9 +21,8 @@ class Command:
         self._url = database_url
 
     def __call__(self, *words: str, code: int = 0, stdin: bytes | None = None) -> Result:
-        answer = CliRunner().invoke(
-            app, list(words), input=stdin, env={"LEDGER_DATABASE_URL": self._url}
-        )
+        surroundings = {"LEDGER_DATABASE_URL": self._url, "LEDGER_FLEET_CREATE": "auto"}
+        answer = CliRunner().invoke(app, list(words), input=stdin, env=surroundings)
         assert answer.exit_code == code, (words, answer.output, answer.exception)
         return answer
 
@@ -253,6 +252,23 @@ def test_a_fleet_can_be_opened_and_a_source_bound(ledger: Command, tmp_path: Pat
     said = ledger.json("ingest", str(path), "--create-fleets", "never")
 
     assert (said["appended"], said["quarantined"]) == (1, 1)
+
+
+def test_on_a_database_of_ones_own_an_unknown_fleet_is_set_aside(
+    database_url: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(cluster_line(1))
+    words = ["ingest", str(path), "--database-url", database_url, "--json"]
+
+    answer = CliRunner().invoke(app, words, env={"LEDGER_FLEET_CREATE": None})
+
+    assert json.loads(answer.stdout) == {
+        "appended": 0,
+        "duplicate": 0,
+        "conflicting": 0,
+        "quarantined": 1,
+    }
 
 
 @pytest.mark.parametrize("name", ["_ledger", "No_Label", "", "-a", "a" * 64])

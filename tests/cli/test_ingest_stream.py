@@ -35,7 +35,7 @@ async def ledger(database_url: str, *words: str) -> AsyncIterator[asyncio.subpro
         *words,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env=os.environ | {"LEDGER_DATABASE_URL": database_url},
+        env=os.environ | {"LEDGER_DATABASE_URL": database_url, "LEDGER_FLEET_CREATE": "auto"},
     )
     try:
         yield process

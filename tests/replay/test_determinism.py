@@ -72,7 +72,7 @@ async def ledger(url: str, surroundings: dict[str, str], *words: str) -> dict[st
         "ledger.cli.main",
         *words,
         "--json",
-        env=os.environ | surroundings | {"LEDGER_DATABASE_URL": url},
+        env=os.environ | surroundings | {"LEDGER_DATABASE_URL": url, "LEDGER_FLEET_CREATE": "auto"},
         stdout=asyncio.subprocess.PIPE,
     )
     said, _ = await process.communicate()
