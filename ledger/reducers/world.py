@@ -249,8 +249,9 @@ class World:
     """The open ones, by what was wanted."""
     retries: Retries
     latest: Map[Subject, DecisionNumber]
-    """The newest decision about a subject, of whatever kind but incident, proposal and
-    repair, for as long as it is known. Those answer nobody who waits, and may be about a node or the fleet.
+    """The newest decision about a subject, of whatever kind but incident, proposal and repair, for as
+    long as it is known or holds something. Those answer nobody who waits, and may be about a node or
+    the fleet.
     Answers to admissions are many, and each names the one about the same pod template before it."""
     deadlines: Deadlines
     waiting: Due
