@@ -21,6 +21,7 @@ from immutables import Map
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import PodObserved
 from ledger.reducers.book import Book, Change, changed, short
+from ledger.reducers.deadlines import in_order
 from ledger.reducers.incidents import LASTING
 from ledger.reducers.instances import holding, node_of, subject_of, workload_of
 from ledger.reducers.objects import Key
@@ -348,7 +349,7 @@ def _admitted_as_kept(world: World) -> Sums:
                 sums[replicaset, f"row of {name}"] = 1
     for listed in kept.overdue.values():
         sums |= {(replicaset, "overdue"): 1 for replicaset in listed}
-    for deadline in world.deadlines:
+    for deadline in in_order(world.deadlines):
         if deadline.kind == "reservation":
             sums[deadline.subject, "first"] = deadline.at
     return sums

@@ -109,7 +109,8 @@ def evolve(world: World, fact: Event | Decision) -> World:
 
 def lapse(world: World) -> World:
     """Fire the first deadline."""
-    deadline = world.deadlines[0]
+    deadline = deadlines.first(world.deadlines)
+    assert deadline is not None, "nothing runs out"
     turned = world.turned
     world = replace(
         rounds.begun(proposals.begun(volumes.begun(retries.begun(world))), within=False),
@@ -132,7 +133,7 @@ def lapse(world: World) -> World:
             world = admissions.time_over(world, deadline)
         case "round":
             world = rounds.fired(world, deadline)
-    assert deadline not in world.deadlines, f"{deadline} would fire for ever"
+    assert not deadlines.is_set(world.deadlines, deadline), f"{deadline} would fire for ever"
     return _held(pods.lost(world))
 
 

@@ -23,7 +23,7 @@ from ledger.facts.reason import Cause, Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Book
-from ledger.reducers.deadlines import Deadlines
+from ledger.reducers.deadlines import NO_DEADLINES, Deadlines, first
 from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
@@ -304,7 +304,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0, turns=Map()),
         latest=Map(),
-        deadlines=(),
+        deadlines=NO_DEADLINES,
         waiting=NOTHING_DUE,
         due=NOTHING_DUE,
         last_effect="no_effect",
@@ -316,4 +316,5 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
 
 def next_deadline(world: World) -> Microseconds | None:
     """The moment at which something runs out next; None while nothing is set."""
-    return world.deadlines[0].at if world.deadlines else None
+    deadline = first(world.deadlines)
+    return None if deadline is None else deadline.at
