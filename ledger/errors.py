@@ -44,6 +44,7 @@ InvalidReason = Literal[
     "wrong_topic",
     "source_not_bound",
     "salt_not_first",
+    "unknown_algorithm",
     "time_required",
     "identity_conflict",
 ]

@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal
 import structlog
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log import partitions
@@ -60,8 +61,16 @@ RECONNECT_SECONDS: Final = 1.0
 
 log = structlog.get_logger()
 
-aside = Console(stderr=True, highlight=False)
-"""What a command says besides its answer goes here, so that its answer can be piped."""
+aside = Console(stderr=True, highlight=False, markup=False, emoji=False)
+"""What a command says besides its answer goes here, so that its answer can be piped.
+
+Often others wrote some of it, so nothing in it is markup unless the call says so.
+"""
+
+
+def complain(trouble: object) -> None:
+    """Say what a command cannot do, or what somebody has to look at."""
+    aside.print(Text.assemble(("ledger:", "bold"), f" {trouble}"), soft_wrap=True)
 
 
 def opens_fleets(asked: Literal["auto", "never"] | None, url: str | None) -> bool:
@@ -107,11 +116,13 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
 async def start_embedded(data: Path | None) -> server.Server:
     """The embedded server, running."""
     running = await server.start(
-        data or server.default_data_directory(), say=lambda line: aside.print(f"[dim]{line}[/dim]")
+        data or server.default_data_directory(), say=lambda line: aside.print(line, style="dim")
     )
     if not running.adopted:
         aside.print(
-            f"[dim]PostgreSQL runs in {running.data}; `ledger down` stops it[/dim]", soft_wrap=True
+            f"PostgreSQL runs in {running.data}; `ledger down` stops it",
+            style="dim",
+            soft_wrap=True,
         )
     return running
 

@@ -92,7 +92,7 @@ def ingest(
     for name in ("appended", "duplicate", "conflicting", "quarantined"):
         typer.echo(f"{counts[name]:>12,} {name}")
     if taken.quarantined:
-        aside.print("[dim]`ledger quarantine list` says why.[/dim]")
+        aside.print("`ledger quarantine list` says why.", style="dim")
 
 
 def _counts(taken: Taken) -> dict[str, int]:

@@ -7,7 +7,6 @@ from dataclasses import asdict, astuple
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ledger.cli import logs
@@ -16,6 +15,7 @@ from ledger.cli.deciding import holder
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.run import run, run_until_asked
+from ledger.cli.tables import print_table
 from ledger.errors import SetupProblem
 from ledger.log import receipts
 from ledger.log.database import connect
@@ -128,7 +128,7 @@ def list_command(
     table = Table("topic", "partition", "next", "halted", "detail", box=None, pad_edge=False)
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in astuple(row)))
-    Console(highlight=False).print(table)
+    print_table(table)
 
 
 @partitions_app.command("resume")

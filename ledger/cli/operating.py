@@ -18,6 +18,7 @@ from ledger.cli.database import (
     Data,
     DatabaseUrl,
     aside,
+    complain,
     locate,
     pause,
     start_embedded,
@@ -69,9 +70,11 @@ def up(
         if os.environ.get("LEDGER_ACCESS"):
             parts.append(["serve"])
         aside.print(f"log: {parse(url).shown}", soft_wrap=True)
-        aside.print("stream events in:  [bold]ledger ingest FILE[/bold]")
-        aside.print("watch decisions:   [bold]ledger watch[/bold]")
-        aside.print('ask:               [bold]ledger sql "SELECT * FROM placements"[/bold]')
+        aside.print("stream events in:  [bold]ledger ingest FILE[/bold]", markup=True)
+        aside.print("watch decisions:   [bold]ledger watch[/bold]", markup=True)
+        aside.print(
+            'ask:               [bold]ledger sql "SELECT * FROM placements"[/bold]', markup=True
+        )
         told: dict[str, Part] = {}
         with ExitStack() as open_:
             if metrics_port is not None:
@@ -270,8 +273,8 @@ def maintain(
     else:
         typer.echo(f"{standing.made} partitions made")
     if standing.in_default or standing.incomplete:
-        aside.print(
-            f"[bold]ledger:[/bold] {standing.in_default} rows in the default partition;"
+        complain(
+            f"{standing.in_default} rows in the default partition;"
             f" fleets that do not add up: {', '.join(standing.incomplete) or 'none'}"
         )
         raise typer.Exit(NEEDS_A_PERSON)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run
+from ledger.cli.tables import print_table
 from ledger.errors import SetupProblem
 from ledger.log import lines, quarantine
 from ledger.log.database import connect
@@ -59,7 +59,7 @@ def list_command(
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(str(row.position), row.address, row.reason, row.detail, row.outcome or "")
-    Console(highlight=False).print(table)
+    print_table(table)
 
 
 @app.command("show")
@@ -86,7 +86,12 @@ def release_command(
     position: PositionArgument,
     why: Why,
     corrected: Annotated[
-        Path | None, typer.Option(help="A file with the corrected CloudEvent to let in instead.")
+        Path | None,
+        typer.Option(
+            help="A file with the corrected CloudEvent to let in instead.",
+            exists=True,
+            dir_okay=False,
+        ),
     ] = None,
     fleet: Annotated[str | None, typer.Option(help="Its fleet, where it names none.")] = None,
     database_url: DatabaseUrl = None,

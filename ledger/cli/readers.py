@@ -4,11 +4,11 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
 from ledger.cli.run import run
+from ledger.cli.tables import print_table
 from ledger.errors import InvalidRequest
 from ledger.log.database import connected, refusals_named
 from ledger.views import readers
@@ -49,7 +49,7 @@ def list_command(
         table.add_column(name, overflow="fold")
     for one in found:
         table.add_row(one.reader, one.fleet, one.granted_by, str(one.granted_at))
-    Console(highlight=False).print(table)
+    print_table(table)
 
 
 @app.command("grant")

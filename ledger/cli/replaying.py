@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from ledger.cli.archiving import ArchiveOption, DetachedOption
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import REFUSED, run
 from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
@@ -220,7 +220,7 @@ def _replay_slice(file: Path, *, as_json: bool) -> None:
         piece, found = slices.read(file)
         trouble = slices.runnable(piece)
     except InvalidRequest as error:
-        aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+        complain(error)
         raise typer.Exit(REFUSED) from error
     if as_json:
         told = None if trouble is None else trouble.as_plain()

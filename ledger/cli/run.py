@@ -10,9 +10,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 import typer
-from rich.markup import escape
 
-from ledger.cli.database import aside
+from ledger.cli.database import complain
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
@@ -46,7 +45,7 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_onc
     try:
         return asyncio.run(_with_signals(main, at_once=at_once))
     except LedgerError as error:
-        aside.print(f"[bold]ledger:[/bold] {escape(str(error))}", soft_wrap=True)
+        complain(error)
         raise typer.Exit(_exit_code(error)) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

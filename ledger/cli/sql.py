@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ledger.cli import arrow_files
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
 from ledger.cli.run import run
+from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
 from ledger.log.database import Connection, connect, connected, refusals_named
 from ledger.views.query import Answer, ask, begin, columns_of
@@ -132,10 +132,7 @@ def _print_table(answer: Answer) -> None:
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in answer.rows:
         table.add_row(*(_text(value) for value in row))
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 10_000
-    console.print(table)
+    console = print_table(table)
     console.print(f"({_counted(answer)})", style="dim")
 
 
@@ -160,7 +157,7 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
                     afterwards.callback(connection.terminate)
                 answer = runner.run(_answer(connection, asked))
             except LedgerError as error:
-                aside.print(f"[bold]ledger:[/bold] {error}", soft_wrap=True)
+                complain(error)
                 if not interactive:
                     raise typer.Exit(1) from error
             except KeyboardInterrupt:
@@ -185,7 +182,7 @@ async def _answer(connection: Connection, asked: str) -> Answer:
 def _statements(*, interactive: bool) -> Iterator[str]:
     """What is asked, one after the other: a line with a backslash, or everything up to a semicolon."""
     if interactive:
-        aside.print("[dim]\\? for help, \\q to leave[/dim]")
+        aside.print("\\? for help, \\q to leave", style="dim")
     said = ""
     while True:
         try:

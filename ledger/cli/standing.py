@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import NEEDS_A_PERSON, run
+from ledger.cli.tables import WITHOUT_AN_EDGE
 from ledger.log.database import connected, refusals_named
 from ledger.views import reading
 from ledger.views.conservation import Unequal, unequal
@@ -127,7 +128,7 @@ def _show_fleets(console: Console, found: Sequence[FleetStanding]) -> None:
 def _console() -> Console:
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = 10_000  # A pipe has no edge to fold at.
+        console.width = WITHOUT_AN_EDGE
     return console
 
 

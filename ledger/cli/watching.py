@@ -183,7 +183,7 @@ async def _follow(
                     await _ring_or(bell, stop)
         except LogUnavailable as error:
             if not away:
-                aside.print(f"[dim]{escape(str(error))}; waiting for it[/dim]", soft_wrap=True)
+                aside.print(f"{error}; waiting for it", style="dim", soft_wrap=True)
             away = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(RECONNECT_SECONDS):

@@ -16,7 +16,7 @@ is told elsewhere (``ledger.decisions.room``, ``ledger.decisions.nodes``).
 
 from bisect import bisect
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from immutables import Map
 
@@ -26,6 +26,14 @@ from ledger.reducers.book import MILLI, NOTHING_HELD, Held, Offer, cpu_milli, fr
 from ledger.reducers.instances import node_of
 from ledger.reducers.world import World
 from ledger.units import ClusterName, NodeName
+
+MOST_COUNTED: Final = 256
+"""So many different kinds of instances are counted at a time. What was counted of one takes as much room
+as there are nodes and is put right with each of them that changes; a kind that nobody asks for any more
+would be kept for ever."""
+
+What = TypeVar("What", bound=Hashable)
+Found = TypeVar("Found")
 
 
 class Standing(NamedTuple):
@@ -197,7 +205,7 @@ class Columns:
                     count if cpu_milli <= MILLI * cores else 0
                     for count, cores in zip(each, self._cores, strict=True)
                 ]
-            found = self._unbound[takes] = Counted(each)
+            found = _kept(self._unbound, takes, Counted(each))
         return found
 
     def bound(self, world: World, one: Hashable, capacity: Callable[[Offer], int]) -> Counted:
@@ -252,7 +260,7 @@ class Columns:
     def _bound_to(self, one: Hashable) -> _Bound:
         found = self._bound.get(one)
         if found is None:
-            found = self._bound[one] = _Bound()
+            found = _kept(self._bound, one, _Bound())
             found.stale.update(self.names)
         return found
 
@@ -361,6 +369,14 @@ class Columns:
         )
         self._limited[place] = pods is not None
         self._pods[place] = INFINITE if pods is None else max(0, pods)
+
+
+def _kept(known: dict[What, Found], what: What, found: Found) -> Found:
+    """What was found, kept; when there is too much, all that was known is forgotten first."""
+    if len(known) >= MOST_COUNTED:
+        known.clear()
+    known[what] = found
+    return found
 
 
 def columns(world: World, cluster: ClusterName, selector: Labels) -> Columns:

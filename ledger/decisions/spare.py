@@ -17,8 +17,9 @@ from ledger.reducers.rooms import node_in_use
 from ledger.reducers.world import World
 from ledger.units import ClusterName, NodeName, Subject
 
-_QUOTED: Final = 1 << 14
-"""Names of nodes: more than the largest fleet is meant to have."""
+_QUOTED: Final = 1 << 17
+"""Names of nodes: more than the largest fleet is meant to have, 50,000. They are looked at in their
+order, so if there were fewer none would still be there when it comes again."""
 
 
 class Spare(NamedTuple):

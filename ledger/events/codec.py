@@ -25,10 +25,11 @@ from pydantic import ValidationError
 from ledger.errors import InvalidEvent, InvalidReason, LedgerStopped
 from ledger.events import envelope, moments, strict_json
 from ledger.events.contract import Family, without_nulls
-from ledger.events.contracts.control import PolicyChanged
+from ledger.events.contracts.control import AlgorithmsSection, PolicyChanged
 from ledger.events.contracts.own import MessageReleased
 from ledger.events.registry import REGISTRY, Told, refuse_misfit
 from ledger.events.strict_json import canonical
+from ledger.facts import algorithms
 from ledger.facts.event import Fact
 from ledger.units import EventType, FleetName, Microseconds, Subject
 
@@ -36,7 +37,7 @@ CONTRACT_REVISION: Final = 1
 """Which state of the contracts accepts events now; the log keeps it with each event."""
 
 _IDENTITY_BYTES: Final = 16
-_CARRIES_A_SALT: Final = PolicyChanged.event_type
+_POLICY: Final = PolicyChanged.event_type
 
 
 class Accepted(NamedTuple):
@@ -241,7 +242,11 @@ def _accept_parsed(
 
 
 def _judged(parts: envelope.Envelope, key: str | None, stored: bytes) -> Accepted:
-    """What all paths end in: the subject is the data's key, then the digests are taken."""
+    """What all paths end in: the subject is the data's key, then the digests are taken.
+
+    What a policy must not name is looked for here, and not by its contract: what stands in a log
+    already is read for ever.
+    """
     fleet, source, id_, type_, subject, time, data = parts
     if key is None:
         key = fleet
@@ -249,6 +254,8 @@ def _judged(parts: envelope.Envelope, key: str | None, stored: bytes) -> Accepte
         raise InvalidEvent(
             "subject_mismatch", f"subject: {subject[:120]!a}, but the data is of {key[:120]!a}"
         )
+    if type_ == _POLICY:
+        _refuse_unknown_algorithms(data)
     return Accepted(
         fleet,
         source,
@@ -259,8 +266,19 @@ def _judged(parts: envelope.Envelope, key: str | None, stored: bytes) -> Accepte
         stored,
         sha256(canonical([source, id_])).digest()[:_IDENTITY_BYTES],
         sha256(canonical([type_, subject, data])).digest(),
-        data.get("salt") if type_ == _CARRIES_A_SALT else None,
+        data.get("salt") if type_ == _POLICY else None,
     )
+
+
+def _refuse_unknown_algorithms(policy: dict[str, Any]) -> None:
+    told = policy.get("algorithms") or {}
+    for system in AlgorithmsSection.model_fields:
+        version = told.get(system)
+        if version is not None and not algorithms.means_something(system, version):
+            known = ", ".join(map(str, algorithms.numbers(system)))
+            raise InvalidEvent(
+                "unknown_algorithm", f"data.algorithms.{system}: {version}, but there is {known}"
+            )
 
 
 def _stored(event: dict[str, Any]) -> bytes:

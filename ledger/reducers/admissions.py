@@ -381,7 +381,8 @@ def _with_template(world: World, replicaset: Subject, template: Template) -> Wor
     if was != is_:
         queue = world.deadlines
         # What fired is out of the queue already.
-        queue = deadlines.take_back(queue, was) if was is not None and was in queue else queue
+        if was is not None and deadlines.is_set(queue, was):
+            queue = deadlines.take_back(queue, was)
         queue = queue if is_ is None else deadlines.put(queue, is_)
         world = replace(world, deadlines=queue)
         template = template._replace(deadline=is_)

@@ -5,6 +5,7 @@ of a cluster have free, what is promised of a cluster, what is scheduled on a di
 sits where.
 Here they are worked out from what they are sums of - instances, tasks and replicas in force, pods that are
 seen, divisions, what nodes declare - by looking at all of it, and whatever is not equal is named.
+So is what is remembered of an object that is forgotten and holds nothing, or not of one that holds something.
 Over-commitment is no difference: it is one if it is not known, or known and not so.
 
 Nothing is mended. A World that does not add up was folded by a program that is wrong, and only a
@@ -20,8 +21,10 @@ from immutables import Map
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import PodObserved
 from ledger.reducers.book import Book, Change, changed, short
+from ledger.reducers.deadlines import in_order
 from ledger.reducers.incidents import LASTING
-from ledger.reducers.instances import holding, node_of, subject_of
+from ledger.reducers.instances import holding, node_of, subject_of, workload_of
+from ledger.reducers.objects import Key
 from ledger.reducers.open_proposals import grounds
 from ledger.reducers.pods import decided, held_beyond
 from ledger.reducers.reservations import is_active
@@ -63,6 +66,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("replicas", _replicas_as_kept(world), _replicas(world)),
         ("proposed", _proposed_as_kept(world), _proposed(world)),
         ("admitted", _admitted_as_kept(world), _admitted(world)),
+        ("remembered", _remembered_as_kept(world), _remembered(world)),
     )
     return tuple(sorted(one for pair in pairs for one in _unequal(*pair)))
 
@@ -345,7 +349,7 @@ def _admitted_as_kept(world: World) -> Sums:
                 sums[replicaset, f"row of {name}"] = 1
     for listed in kept.overdue.values():
         sums |= {(replicaset, "overdue"): 1 for replicaset in listed}
-    for deadline in world.deadlines:
+    for deadline in in_order(world.deadlines):
         if deadline.kind == "reservation":
             sums[deadline.subject, "first"] = deadline.at
     return sums
@@ -365,3 +369,25 @@ def _proposed_as_kept(world: World) -> Sums:
         for ground, numbers in world.proposals.on.items()
         for number in numbers
     }
+
+
+def _remembered(world: World) -> Sums:
+    """Of whom there has to be a decision, and of whom there may be one; the same of clusters."""
+    known = world.objects.known
+    held = [one for one, kept in world.deployments.of.items() if kept.number is not None]
+    held += [one for one, kept in world.disks.volumes.items() if kept.replicas or kept.lost]
+    sums: dict[tuple[str, str], int] = {(subject, "a decision"): 1 for subject in held}
+    sums |= {(one.workload, f"cluster {one.cluster}"): 1 for one in world.deployments.of.values()}
+    for where, what in _remembered_as_kept(world):
+        if Key("workload", workload_of(Subject(where)) or Subject(where)) in known or (
+            Key("volume", Subject(where)) in known
+        ):
+            sums[where, what] = 1
+    return sums
+
+
+def _remembered_as_kept(world: World) -> Sums:
+    sums: dict[tuple[str, str], int] = {(subject, "a decision"): 1 for subject in world.latest}
+    for workload, clusters in world.deployments.clusters.items():
+        sums |= {(workload, f"cluster {cluster}"): 1 for cluster in clusters}
+    return sums

@@ -15,8 +15,9 @@ back with the node. Cordoning a node alone loses nothing.
 An order for so many instances on each node (EACH) is open from the moment at which the share rises
 above nothing, or the order is edited, until it is served; a share of nothing forgets it.
 
-When the life of a workload is over, what it holds stays until a decision gives it up. A refusal ends
-by the event itself where nothing is held that a decision would be about.
+When the life of a workload is over, what it holds stays until a decision gives it up; until then it is
+remembered what was decided about it, even if the workload is forgotten before. A refusal ends by the
+event itself where nothing is held that a decision would be about.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from immutables import Map
 from ledger.facts.deployment import Waiting
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import deadlines, jobs, proposals, retries
+from ledger.reducers import deadlines, instances, jobs, proposals, retries
 from ledger.reducers.annotations import readable
 from ledger.reducers.book import Change
 from ledger.reducers.candidates import wish
@@ -39,6 +40,7 @@ from ledger.reducers.instances import (
     there,
     with_deployed,
 )
+from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import claims_replaced, with_holdings
 from ledger.reducers.world import Causes, Ended, Question, Released, World
@@ -174,6 +176,18 @@ def life_over(world: World, workload: Subject) -> World:
     return world
 
 
+def forgotten(world: World, workload: Subject) -> World:
+    """Without what was decided about a workload of which nothing is known, where it holds nothing."""
+    known = Key("workload", workload) in world.objects.known
+    if known or workload not in world.deployments.clusters:
+        return world
+    left, gone = instances.forgotten(world.deployments, workload)
+    latest = world.latest
+    for subject in gone:
+        latest = latest.delete(subject) if subject in latest else latest
+    return replace(world, deployments=left, latest=latest)
+
+
 def nodes_lost(world: World, nodes: Sequence[Subject]) -> World:
     """Whatever is on these nodes is lost."""
     world = proposals.targets_gone(jobs.nodes_lost(world, nodes), nodes)
@@ -296,7 +310,8 @@ def _put(world: World, subject: Subject, after: Deployed) -> World:
 
 
 def _with_deployed(world: World, subject: Subject, after: Deployed) -> World:
-    return _with(world, with_deployed(world.deployments, subject, after))
+    world = _with(world, with_deployed(world.deployments, subject, after))
+    return world if subject in world.deployments.of else forgotten(world, after.workload)
 
 
 def _with(world: World, deployments: Deployments) -> World:

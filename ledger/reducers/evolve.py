@@ -68,7 +68,6 @@ from ledger.reducers import (
     clusters,
     deadlines,
     incidents,
-    instances,
     jobs,
     lives,
     objects,
@@ -82,11 +81,10 @@ from ledger.reducers import (
     volumes,
     workloads,
 )
-from ledger.reducers.objects import Key
 from ledger.reducers.registry import Versions
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import NOTHING_DUE, NOTHING_TURNED, Due, World
-from ledger.units import Position, Subject
+from ledger.units import Microseconds, Position, Subject
 
 ENGINE_VERSION: Final = 1
 """Of everything here and of what ``ledger.decisions`` asks when."""
@@ -111,7 +109,8 @@ def evolve(world: World, fact: Event | Decision) -> World:
 
 def lapse(world: World) -> World:
     """Fire the first deadline."""
-    deadline = world.deadlines[0]
+    deadline = deadlines.first(world.deadlines)
+    assert deadline is not None, "nothing runs out"
     turned = world.turned
     world = replace(
         rounds.begun(proposals.begun(volumes.begun(retries.begun(world))), within=False),
@@ -134,7 +133,7 @@ def lapse(world: World) -> World:
             world = admissions.time_over(world, deadline)
         case "round":
             world = rounds.fired(world, deadline)
-    assert deadline not in world.deadlines, f"{deadline} would fire for ever"
+    assert not deadlines.is_set(world.deadlines, deadline), f"{deadline} would fire for ever"
     return _held(pods.lost(world))
 
 
@@ -175,16 +174,14 @@ def _happened(world: World, event: Event) -> World:
     began = event.position == 0
     assert began or event.recorded_at >= world.now, f"{event.position}: fleet time runs backwards"
     assert deadlines.due(world.deadlines, event.recorded_at) is None, "a deadline comes first"
-    remembered, forgotten = objects.crumble(world.objects, event.recorded_at)
     turned = world.turned
     world = replace(
         rounds.begun(
-            _remembering(proposals.begun(volumes.begun(retries.begun(world))), forgotten),
+            _crumbled(proposals.begun(volumes.begun(retries.begun(world))), event.recorded_at),
             within=True,
         ),
         position=Position(event.position + 1),
         now=event.recorded_at,
-        objects=remembered,
         due=NOTHING_DUE,
         last_effect="applied",
         ended=(),
@@ -264,19 +261,23 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
             return world
 
 
-def _remembering(world: World, forgotten: Sequence[Key]) -> World:
-    """Without what had been decided about workloads and volumes that are forgotten."""
-    for noun, subject in forgotten:
-        if noun in {"workload", "volume"}:
-            gone = [subject]
-            if noun == "workload" and subject in world.deployments.clusters:
-                left, more = instances.forgotten(world.deployments, subject)
-                world = replace(world, deployments=left)
-                gone += more
-            latest = world.latest
-            for each in gone:
-                latest = latest.delete(each) if each in latest else latest
-            world = replace(world, latest=latest)
+def _crumbled(world: World, now: Microseconds) -> World:
+    """Without the objects that are forgotten, and what was decided about workloads and volumes of them.
+
+    Only what still holds something is remembered until it does not.
+    """
+    remembered, gone = objects.crumble(world.objects, now)
+    if remembered is world.objects:
+        return world
+    world = replace(world, objects=remembered)
+    for noun, subject in gone:
+        match noun:
+            case "workload":
+                world = workloads.forgotten(world, subject)
+            case "volume":
+                world = volumes.forgotten(world, subject)
+            case _:
+                pass
     return world
 
 

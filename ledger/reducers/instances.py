@@ -60,7 +60,8 @@ class Deployments:
     on: Map[Subject, Map[Subject, int]]
     """Who has how many instances on a node, by cluster/node."""
     clusters: Map[Subject, Map[ClusterName, None]]
-    """The clusters in which a workload has or had a share, for as long as it is known."""
+    """The clusters in which a workload has or had a share, for as long as it is known; after that,
+    those in which it still holds something."""
     targets: Map[Subject, LastTarget]
     annotations: Map[Subject, str]
     """The newest text about availability that could be read, by workload."""
@@ -156,20 +157,16 @@ def with_deployed(deployments: Deployments, subject: Subject, after: Deployed) -
 
 def forgotten(deployments: Deployments, workload: Subject) -> tuple[Deployments, list[Subject]]:
     """Without what was only remembered about a workload; also says who of its subjects is no more."""
-    gone = [
-        subject
-        for subject in (
-            subject_of(workload, cluster) for cluster in sorted(deployments.clusters[workload])
-        )
-        if subject not in deployments.of
-    ]
-    targets = deployments.targets
-    for subject in gone:
-        targets = targets.delete(subject) if subject in targets else targets
-    return (
-        replace(deployments, targets=targets, clusters=deployments.clusters.delete(workload)),
-        gone,
-    )
+    targets, left, gone = deployments.targets, deployments.clusters[workload], []
+    for cluster in sorted(left):
+        subject = subject_of(workload, cluster)
+        if subject not in deployments.of:
+            gone.append(subject)
+            left = left.delete(cluster)
+            targets = targets.delete(subject) if subject in targets else targets
+    clusters = deployments.clusters
+    clusters = clusters.set(workload, left) if left else clusters.delete(workload)
+    return replace(deployments, targets=targets, clusters=clusters), gone
 
 
 def _seated(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from ledger.errors import AlgorithmMissing
+from ledger.facts import algorithms
 
 Rules = TypeVar("Rules")
 
@@ -17,6 +18,9 @@ class Versions(Generic[Rules]):
     """All versions of one system."""
 
     def __init__(self, system: str, own: Mapping[int, Rules]) -> None:
+        assert all(algorithms.means_something(system, version) for version in own), (
+            f"{system}: whoever judges policies is not told what its numbers are"
+        )
         self._system = system
         self._known = dict(own)
 
@@ -31,6 +35,7 @@ class Versions(Generic[Rules]):
         """Have a version that was retired from here."""
         assert version not in self._known, f"{self._system} {version} means something already"
         self._known[version] = rules
+        algorithms.bring(self._system, version)
 
     def retire(self, version: int) -> None:
         """Have a version no more."""

@@ -229,6 +229,14 @@ def waited(world: World, deadline: Deadline) -> World:
     return _ask(_replaced(world, volume, copies, one._replace(wait=None)), volume, _WAITED)
 
 
+def forgotten(world: World, volume: Subject) -> World:
+    """Without what was decided about a volume of which nothing is known, if it holds nothing."""
+    kept = Key("volume", volume) in world.objects.known or volume in world.disks.volumes
+    if kept or volume not in world.latest:
+        return world
+    return replace(world, latest=world.latest.delete(volume))
+
+
 def other_policy(world: World) -> World:
     """What disks are chosen by has changed."""
     return retries.grew_for(world, _DISKS, _OTHER_POLICY)
@@ -455,7 +463,8 @@ def _with(world: World, volume: Subject, after: Copies | None) -> World:
     returned = gave_back(world.disks, disks, held)
     holds = () if after is None else tuple(one.at for one in after.replicas)
     world = _turned(replace(world, disks=disks, deadlines=queue), (*held, *holds))
-    return retries.grew_for(world, _DISKS) if returned else world
+    world = retries.grew_for(world, _DISKS) if returned else world
+    return world if after is not None else forgotten(world, volume)
 
 
 def _turned(world: World, disks: Iterable[Address]) -> World:

@@ -71,6 +71,13 @@ def removed(world: World, subject: Subject, fact: WorkloadRemoved, *, source: st
     return pods.workload_changed(claims_replaced(earlier, world, subject), subject)
 
 
+def forgotten(world: World, subject: Subject) -> World:
+    """Without what was decided about a workload of which nothing is known any more."""
+    if subject in world.latest:
+        world = replace(world, latest=world.latest.delete(subject))
+    return deployments.forgotten(world, subject)
+
+
 def rescheduled(world: World, subject: Subject, fact: WorkloadRescheduled) -> World:
     """Somebody wants a workload to be decided again."""
     effect = objects.named(world.objects, Key("workload", subject), uid=fact.uid)

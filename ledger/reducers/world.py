@@ -23,7 +23,7 @@ from ledger.facts.reason import Cause, Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Book
-from ledger.reducers.deadlines import Deadlines
+from ledger.reducers.deadlines import NO_DEADLINES, Deadlines, first
 from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
@@ -249,8 +249,9 @@ class World:
     """The open ones, by what was wanted."""
     retries: Retries
     latest: Map[Subject, DecisionNumber]
-    """The newest decision about a subject, of whatever kind but incident, proposal and
-    repair, for as long as it is known. Those answer nobody who waits, and may be about a node or the fleet.
+    """The newest decision about a subject, of whatever kind but incident, proposal and repair, for as
+    long as it is known or holds something. Those answer nobody who waits, and may be about a node or
+    the fleet.
     Answers to admissions are many, and each names the one about the same pod template before it."""
     deadlines: Deadlines
     waiting: Due
@@ -303,7 +304,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0, turns=Map()),
         latest=Map(),
-        deadlines=(),
+        deadlines=NO_DEADLINES,
         waiting=NOTHING_DUE,
         due=NOTHING_DUE,
         last_effect="no_effect",
@@ -315,4 +316,5 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
 
 def next_deadline(world: World) -> Microseconds | None:
     """The moment at which something runs out next; None while nothing is set."""
-    return world.deadlines[0].at if world.deadlines else None
+    deadline = first(world.deadlines)
+    return None if deadline is None else deadline.at

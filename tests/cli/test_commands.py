@@ -212,6 +212,10 @@ def test_a_quarantined_line_can_be_corrected_and_let_in(
     corrected.write_bytes(cluster_line(3))
 
     ledger("quarantine", "release", str(bad), "--why", "typo", code=65)
+    nowhere = ledger(
+        "quarantine", "release", str(bad), "--why", "typo", "--corrected", "nowhere", code=2
+    )
+    assert "does not exist" in nowhere.stderr
     ledger("quarantine", "release", str(bad), "--why", "typo", "--corrected", str(corrected))
 
     again = ledger("quarantine", "release", str(bad), "--why", "typo", code=76)
@@ -220,6 +224,16 @@ def test_a_quarantined_line_can_be_corrected_and_let_in(
     rows = ledger("sql", "SELECT type, effect FROM events WHERE position = 3", "--csv").stdout
     assert "ledger.quarantine.message.released.v1,applied" in rows
     assert ledger.json("status")["quarantined"] == 1
+
+
+def test_what_a_producer_wrote_is_listed_as_it_is(ledger: Command, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.jsonl"
+    odd.write_bytes(cluster_line(1, type="[/x]"))
+    ledger("ingest", str(odd))
+
+    listed = ledger("quarantine", "list").stdout
+
+    assert "type: '[/x]'" in listed.splitlines()[1]
 
 
 def test_a_quarantined_line_can_be_closed(ledger: Command, file: Path) -> None:

@@ -109,7 +109,7 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
 
     for said, code, why in (
         ((), 70, "nothing_otherwise"),
-        (("--set", "algorithms.division=9"), 3, "version 9"),
+        (("--set", "algorithms.division=9"), 70, "unknown_algorithm"),
         (("--set", "division.kapa=1"), 70, "unknown_setting"),
         (("--policy", str(settings)), 70, "invalid_setting"),
         (("--policy", str(tmp_path / "none")), 70, "invalid_setting"),

@@ -13,6 +13,7 @@ from ledger.facts.deployment import NodeChange, Waiting
 from ledger.facts.workload import DeployStrategy, Request
 from ledger.reducers.annotations import readable
 from ledger.reducers.conservation import differences
+from ledger.reducers.deadlines import in_order
 from ledger.reducers.instances import there
 from ledger.units import NodeName, Replicas, Subject, Uid
 from tests.histories import (
@@ -378,7 +379,7 @@ def test_another_life_of_a_node_has_no_grace_from_the_one_before(state: str) -> 
     log = placed(2, nodes=1)
     log.add(policy({"grace.node_ms": 1000}))
     log.add(node_up("m1", "n0", memory=9, ready=False))
-    assert [one.kind for one in log.world.deadlines] == ["node_grace"]
+    assert [one.kind for one in in_order(log.world.deadlines)] == ["node_grace"]
 
     log.add(node_up("m1", "n0", memory=9, ready=ready, uid="other"))
 

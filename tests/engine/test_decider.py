@@ -14,6 +14,7 @@ from ledger.decisions.step import Step, advance
 from ledger.engine import decider
 from ledger.engine.decider import Decider, Pace
 from ledger.errors import LedgerStopped, StaleEpoch, WrongPosition
+from ledger.facts import algorithms
 from ledger.facts.event import Event
 from ledger.log import decisions, fleets, leases, lines
 from ledger.log.database import connect, connected
@@ -420,6 +421,8 @@ async def test_a_live_decider_adds_no_time_to_a_fleet_on_the_clock_of_its_events
 async def test_a_fleet_that_needs_a_person_stops_nobody_else(
     database_url: str, anybody: asyncpg.Connection
 ) -> None:
+    # As if a program that has it had taken it in.
+    algorithms.bring("engine", 7)
     newer = cluster_line(
         0,
         type="ledger.policy.policy.changed.v1",

@@ -155,6 +155,16 @@ def test_a_missing_field_is_named_by_its_path(type_: str, field: str, how: objec
             "out_of_range",
             "data.algorithms.engine",
         ),
+        (
+            with_data(POLICY, {"algorithms": {"engine": 99}}),
+            "unknown_algorithm",
+            "data.algorithms.engine",
+        ),
+        (
+            with_data(POLICY, {"algorithms": {"division": None, "disk": 2, "later": 7}}),
+            "unknown_algorithm",
+            "data.algorithms.disk",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -17,7 +17,7 @@ from ledger.facts.policy import (
     merge,
 )
 from ledger.units import Milliseconds
-from tests.events.samples import POLICY, accepted, example, with_data
+from tests.events.samples import POLICY, accepted, example, refused, with_data
 
 
 def change_of(data: dict[str, object]) -> PolicyChanged:
@@ -110,6 +110,17 @@ def test_history_is_switched_on_and_off_as_a_whole() -> None:
 
     assert on.fairshare.history == History()
     assert off == Policy()
+
+
+def test_a_version_that_no_release_has_is_refused_and_one_in_a_log_is_read() -> None:
+    said = with_data(POLICY, {"algorithms": {"engine": 99}})
+
+    assert refused(said) == (
+        "unknown_algorithm",
+        "data.algorithms.engine: 99, but there is 1",
+    )
+    stored = json.dumps(said).encode()
+    assert decode(stored, revision=1) == PolicyChanged((("algorithms.engine", 99),), None)
 
 
 def test_every_setting_can_be_changed_by_an_event() -> None:

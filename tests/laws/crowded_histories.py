@@ -142,6 +142,8 @@ class _Teller:
         self.nodes: dict[str, cluster.NodeUpserted] = {}
         self.pods: dict[str, workload.PodObserved] = {}
         self.held = False
+        self.patience = 0.25
+        """How likely the next event lifts a hold: some last for days."""
 
     def beginning(self) -> list[Fact]:
         """Something to decide about."""
@@ -152,11 +154,13 @@ class _Teller:
         return facts
 
     def pause(self) -> int:
-        return self.random.choice([0, 0, 0, 0, SECOND, SECOND, 3 * SECOND, DAY // 3])
+        return self.random.choice(
+            [0, 0, 0, 0, 0, SECOND, SECOND, SECOND, 3 * SECOND, DAY // 3, DAY]
+        )
 
     def next(self) -> Fact:
-        """What happens next; nobody holds for long."""
-        if self.held and self.random.random() < 0.25:
+        """What happens next."""
+        if self.held and self.random.random() < self.patience:
             self.held = False
             return policy({"hold": None})
         what = self.random.choices(
@@ -358,6 +362,7 @@ class _Teller:
         random = self.random
         if random.random() < 0.3:
             self.held = True
+            self.patience = random.choice([0.25, 0.25, 0.05])
             return policy({"hold": True})
         return policy(
             random.choice(

@@ -106,8 +106,12 @@ class NaiveDisks:
 
     def __post_init__(self) -> None:
         self.fleet.parts.append(self)
+        self.fleet.keepers.append(self._has_to_tell)
 
     # As a part.
+
+    def _has_to_tell(self, volume: str) -> bool:
+        return volume in self.gone or any(one.volume == volume for one in self.lying)
 
     def moments(self) -> list[Moment]:
         """When failed replicas have been waited for long enough."""

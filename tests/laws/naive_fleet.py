@@ -144,6 +144,8 @@ class NaiveFleet:
     said: list[Said] = field(default_factory=list)
     """What the parts decided because of the last event."""
     book: NaiveBook = field(init=False)
+    keepers: list[Callable[[str], bool]] = field(default_factory=list)
+    """Who knows whether something else than instances is held by a name."""
     room_seen: dict[str, dict[tuple[str, object], int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -655,15 +657,19 @@ class NaiveFleet:
         for (noun, subject), being in list(self.beings.items()):
             if being.fact is None and being.at + DAY <= self.now:
                 del self.beings[noun, subject]
-                if noun == "workload":
-                    # And what was decided about it in a cluster, unless it still holds some there.
-                    for about in list(self.newest):
-                        name, _, place = about.partition("@")
-                        if name == subject and not self.book.is_held(name, place):
-                            del self.newest[about]
+                continue
             for uid, until in list(being.dead.items()):
                 if until is not None and until <= self.now:
                     del being.dead[uid]
+        # And what was decided about it, unless something is still held by that.
+        for about in list(self.newest):
+            name, _, place = about.partition("@")
+            if not (
+                any((noun, name) in self.beings for noun in ("workload", "volume"))
+                or self.book.is_held(name, place)
+                or any(holds(name) for holds in self.keepers)
+            ):
+                del self.newest[about]
 
     # What is decided.
 

@@ -13,7 +13,7 @@ from immutables import Map
 from ledger.core.capacity.amounts import INFINITE
 from ledger.core.capacity.cpu import cpu_capacity
 from ledger.decisions import spare
-from ledger.decisions.columns import Columns, columns
+from ledger.decisions.columns import MOST_COUNTED, Columns, columns
 from ledger.decisions.room import Wanted, bound, capacity, counted, cpu_node, wanted, whole
 from ledger.decisions.step import advance
 from ledger.facts.cluster import Labels
@@ -23,7 +23,14 @@ from ledger.reducers.book import Offer
 from ledger.reducers.rooms import free
 from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, CpuMilli
-from tests.histories import History, deployed, each_takes, workload_up
+from tests.histories import (
+    History,
+    cluster_up,
+    deployed,
+    each_takes,
+    node_up,
+    workload_up,
+)
 from tests.laws.test_deployments import histories, long_histories
 
 CLUSTERS = (ClusterName("m1"), ClusterName("m2"), ClusterName("m3"))
@@ -69,6 +76,24 @@ def assert_the_same(world: World) -> None:
             assert kept.left == anew.left
             for request in ASKED:
                 assert_counted(world, kept, asked(world, request, selector))
+
+
+def test_more_kinds_of_instances_than_are_kept_are_counted_as_they_are() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n1", cpu=9000, memory=40))
+    world = log.world
+    nodes = columns(world, CLUSTERS[0], ())
+
+    for _ in range(2):
+        for memory in range(MOST_COUNTED + 3):
+            for request in (
+                each_takes(memory=memory),
+                each_takes(cpu=1000, bind=True, memory=memory),
+                each_takes(memory=memory, volumes=["AUTO:/a:rw:4"]),
+            ):
+                assert_counted(world, nodes, asked(world, request, ()))
+                assert len(nodes._unbound) <= MOST_COUNTED
+                assert len(nodes._bound) <= MOST_COUNTED
 
 
 def asked(world: World, request: Request, selector: Labels) -> Wanted:

@@ -28,6 +28,7 @@ from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
 from ledger.units import Bytes, ClusterName, DecisionNumber, Incarnation, NodeName, Subject
 from tests.histories import (
+    DAY,
     SECOND,
     History,
     admitted,
@@ -110,7 +111,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     ),
 )
 histories = st.lists(
-    st.tuples(facts, st.sampled_from([0, 0, SECOND])), min_size=20, max_size=50
+    st.tuples(facts, st.sampled_from([0, 0, SECOND, DAY])), min_size=20, max_size=50
 ).map(lambda drawn: [*((fact, 0) for fact in BEGINNING), *drawn])
 
 
@@ -390,6 +391,24 @@ def row(world: World) -> World:
     return replace(world, admissions=replace(world.admissions, templates=wrong))
 
 
+def unforgotten(world: World) -> World:
+    """Decisions about a workload and a volume, and clusters of a workload, that nobody knows."""
+    latest = world.latest
+    for name in ("ns/x", "ns/x@m1", "x"):
+        latest = latest.set(Subject(name), DecisionNumber(1))
+    clusters = world.deployments.clusters.set(Subject("ns/x"), Map({ClusterName("m1"): None}))
+    kept = replace(world.deployments, clusters=clusters)
+    return replace(world, latest=latest, deployments=kept)
+
+
+def too_soon(world: World) -> World:
+    """The decisions by which something is held are not remembered."""
+    latest = world.latest.delete(Subject("ns/a@m1")).delete(Subject("v"))
+    clusters = world.deployments.clusters.delete(Subject("ns/a"))
+    kept = replace(world.deployments, clusters=clusters)
+    return replace(world, latest=latest, deployments=kept)
+
+
 def reservation(world: World) -> World:
     one = Reserved(Subject("m1/ns/w-1"), 1)
     wrong = world.admissions.reservations.set("shop/1/9", one)
@@ -414,6 +433,23 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a row": (row, [("m1/ns/w-1", "admitted: row of w-1-x")]),
     "a reservation": (reservation, [("m1/ns/w-1", "admitted: called shop/1/9")]),
     "a proposal": (proposal, [("m1/n1/d", "proposed: target of #7")]),
+    "what nobody knows": (
+        unforgotten,
+        [
+            ("ns/x", "remembered: a decision"),
+            ("ns/x", "remembered: cluster m1"),
+            ("ns/x@m1", "remembered: a decision"),
+            ("x", "remembered: a decision"),
+        ],
+    ),
+    "what was forgotten too soon": (
+        too_soon,
+        [
+            ("ns/a", "remembered: cluster m1"),
+            ("ns/a@m1", "remembered: a decision"),
+            ("v", "remembered: a decision"),
+        ],
+    ),
     "a queue": (queue, [("q of ns", "used: cpu")]),
     "a job": (job, [("ns/j", "used: tasks")]),
     "a task": (task, [("m1/n1", "placed: ns/j@m1")]),

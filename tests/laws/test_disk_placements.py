@@ -14,6 +14,7 @@ from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
 from ledger.facts.refusal import Refusal
+from ledger.reducers.deadlines import in_order
 from ledger.reducers.evolve import follow
 from ledger.reducers.replicas import Address
 from ledger.reducers.volumes import question_of, unserved, wanted
@@ -179,7 +180,7 @@ def adds_up(world: World) -> None:
             assert dict(world.disks.on.get(at, {})) == there.pop(at, Counter())
     assert not +scheduled, "something lies on a disk that is not there"
     assert not there
-    assert sorted(waits) == list(world.deadlines)
+    assert sorted(waits) == list(in_order(world.deadlines))
     assert len(world.objects.inside("disk", "m1")) == sum(
         len(host.disks) for host in world.disks.hosts.values() if host.cluster
     )

@@ -19,6 +19,7 @@ from ledger.facts.own import TimePassed
 from ledger.facts.policy import PolicyValue
 from ledger.units import Bytes, ClusterName, Microseconds, Subject
 from tests.histories import (
+    DAY,
     SECOND,
     cluster_gone,
     cluster_up,
@@ -80,6 +81,8 @@ class _Teller:
         self.disks: dict[tuple[str, str, str], disk.DiskUpserted] = {}
         self.volumes: dict[str, disk.VolumeUpserted] = {}
         self.held = False
+        self.patience = 0.25
+        """How likely the next event lifts a hold: some last for days."""
 
     def beginning(self) -> list[Fact]:
         random = self.random
@@ -95,12 +98,13 @@ class _Teller:
         return self.random.choice(["east", "east", "east", "west"])
 
     def pause(self) -> int:
-        return self.random.choice([0, 0, 0, SECOND, SECOND, 2 * SECOND, 90 * SECOND])
+        short = [0, 0, 0, SECOND, SECOND, 2 * SECOND, 90 * SECOND]
+        return self.random.choice([*short, *short, DAY])
 
     def next(self) -> Fact:
-        """What happens next; nobody holds for long."""
+        """What happens next."""
         self.told += 1
-        if self.held and self.random.random() < 0.25:
+        if self.held and self.random.random() < self.patience:
             self.held = False
             return policy({"hold": self.random.choice([None, False])})
         what = self.random.choices(
@@ -281,6 +285,7 @@ class _Teller:
     def _policy(self) -> Fact:
         if self.random.random() < 0.25:
             self.held = True
+            self.patience = self.random.choice([0.25, 0.25, 0.05])
             return policy({"hold": True})
         return self._setting()
 

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from ledger.errors import AlgorithmMissing, InvalidRequest
+from ledger.facts import algorithms
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision, record
 from ledger.reducers.conservation import differences
@@ -373,6 +374,8 @@ def test_a_version_that_this_program_does_not_have_is_said() -> None:
     history = History()
     history.add(cluster_up("eu"))
     history.add(workload_up("shop/cart", 2, divided()))
+
+    algorithms.bring("division", 77)
 
     with pytest.raises(AlgorithmMissing):
         asked(history, told(algorithms={"division": 77}))

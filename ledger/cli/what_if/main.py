@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import run
 from ledger.cli.what_if import pictures, telling
@@ -206,7 +205,7 @@ def what_if(
 
     answer = run(main)
     if not isinstance(answer, Answer):
-        aside.print(f"[bold]ledger:[/bold] {escape(str(answer))}", soft_wrap=True)
+        complain(answer)
         raise typer.Exit(VERSION_MISSING if isinstance(answer, AlgorithmMissing) else INVALID)
     # Files first: whoever reads what is printed may have enough after a line.
     for path in drawn:
