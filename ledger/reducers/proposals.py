@@ -1,9 +1,10 @@
 """What happens to proposals: asked for, open, approved, and over.
 
 A proposal is withdrawn by the event or decision that releases a thing it moves, decides its owner
-again, or takes a target away; that is told in ``World.ended``. A node whose instances are lost is
-gone as a target, whether it was removed or was not ready for too long. A proposal is replaced by a
-decision about the same matter, and it is over when it is carried out or cannot be.
+again, or takes a target away, and with the life of the workload whose pods would be evicted; that is
+told in ``World.ended``. A node whose instances are lost is gone as a target, whether it was removed or
+was not ready for too long. A proposal is replaced by a decision about the same matter, and it is over
+when it is carried out or cannot be.
 
 An approval counts while the proposal is open and was not approved before; any other has no effect.
 A workload in a cluster may become short of on-demand places when a deployment or its target is decided

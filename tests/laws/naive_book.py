@@ -196,10 +196,11 @@ class NaiveBook:
     def crews(self, key: str) -> dict[tuple[str, str], list[str]]:
         """The pods that run on a node and were not given up, in order, by owner and its kind."""
         crews: dict[tuple[str, str], list[str]] = {}
+        cluster, _, node = key.partition("/")
         for subject, pod in self.fleet.all("pod").items():
             if (
-                pod.node is not None
-                and f"{pod.cluster}/{pod.node}" == key
+                pod.node == node
+                and pod.cluster == cluster
                 and is_active(pod)
                 and (subject, self.fleet.life("pod", subject)) not in self.given_up
             ):

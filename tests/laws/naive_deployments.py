@@ -231,7 +231,7 @@ class NaiveDeployments:
     def _lose_with_nodes(self) -> None:
         for subject, standing in list(self.standing.items()):
             for number, one in sorted(standing.held.items()):
-                being = self.fleet.beings.get(("node", one.node))
+                being = self.fleet.beings["node"].get(one.node)
                 stays = (
                     being is not None
                     and being.fact is not None

@@ -44,7 +44,7 @@ class NaiveIncidents:
         """A node keeps its pieces while some of them are given out."""
         if not isinstance(fact, NodeUpserted):
             return
-        being = self.fleet.beings["node", subject]
+        being = self.fleet.beings["node"][subject]
         life, cut = self.cuts.get(subject, (0, fact))
         told_by, told = self.otherwise.pop(subject, (0, cut))
         base = cut.share_base
@@ -65,7 +65,7 @@ class NaiveIncidents:
     def _restate(self) -> None:
         """Where nobody is bound any more a node is cut as it told last, before anything else happens."""
         for subject, (life, fact) in list(self.otherwise.items()):
-            being = self.fleet.beings["node", subject]
+            being = self.fleet.beings["node"][subject]
             if being.fact is None or being.life != life:
                 del self.otherwise[subject]
             elif not self._is_bound(subject):
