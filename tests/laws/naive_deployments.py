@@ -620,7 +620,7 @@ class NaiveDeployments:
         """The numbers that go to on-demand nodes; None where classes do not matter."""
         if turn.deploy.strategy in {"FILL", "EACH"} or not self._has_known_class(turn):
             return None
-        pods = 1 if turn.share == 1 else self._target(turn.fact, turn.share)[0]
+        pods, _ = self._target(turn.fact, turn.share)
         return None if pods is None else set(sorted(numbers)[:pods])
 
     def _split(self, turn: Turn) -> None:

@@ -65,6 +65,16 @@ class NaiveEvictions:
             return None
         return key, self.fleet.life("pod", key)
 
+    def may_go(self, subject: str, pod: str, node: str) -> bool:
+        """Whether a pod is where it was and still ought not to be."""
+        there = self.life(subject, pod)
+        fact = None if there is None else self.fleet.fact("pod", there[0])
+        return (
+            fact is not None
+            and f"{fact.cluster}/{fact.node}" == node
+            and self._class_of(fact) == "spot"
+        )
+
     def _share(self, name: str, cluster: str, fact: WorkloadUpserted) -> int | None:
         """How many are wanted in the cluster: all, where nobody divides them."""
         if fact.division is None:

@@ -12,6 +12,7 @@ it was; one on another node is, so what is open of it is replaced and not withdr
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ledger.facts.control import ProposalApproved
 from ledger.facts.event import Fact
 from tests.laws.model import bytewise
 from tests.laws.naive_deployments import NaiveDeployments
@@ -45,6 +46,38 @@ class Open:
 
 
 @dataclass(slots=True)
+class NaiveApprovals:
+    """What is carried out before deployments are asked: a part of its own, because it comes before them."""
+
+    fleet: NaiveFleet
+    repairs: "NaiveRepairs | None" = None
+
+    def __post_init__(self) -> None:
+        self.fleet.parts.append(self)
+
+    def moments(self) -> list[Moment]:
+        """Nothing runs out."""
+        return []
+
+    def fired(self, moment: Moment) -> None:
+        """Nothing runs out."""
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """Told to the repairs."""
+
+    def folded(self) -> None:
+        """What follows is seen by the repairs, after the deployments."""
+
+    def settled(self) -> None:
+        """Nothing follows."""
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Carry out what was approved, the lowest number first."""
+        assert self.repairs is not None
+        return self.repairs.carried_out(moment)
+
+
+@dataclass(slots=True)
 class NaiveRepairs:
     """What is proposed without being asked for."""
 
@@ -54,6 +87,7 @@ class NaiveRepairs:
     labels: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Of each node, with its life."""
     looked_at: set[str] = field(default_factory=set)
+    approved: set[int] = field(default_factory=set)
     evictions: NaiveEvictions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,10 +102,37 @@ class NaiveRepairs:
         """Only what follows matters."""
 
     def heard(self, fact: Fact, subject: str) -> None:
-        """Only what follows matters."""
+        """Somebody says yes to what is open."""
+        if isinstance(fact, ProposalApproved):
+            if fact.proposal in self.evicting() and fact.proposal not in self.approved:
+                self.approved.add(fact.proposal)
+            else:
+                self.fleet.effect = "no_effect"
 
     def settled(self) -> None:
         """Nothing follows."""
+
+    def evicting(self) -> list[int]:
+        """The numbers of those that are open and evict pods."""
+        return sorted(one.number for one in self.open.values() if not one.lives)
+
+    def carried_out(self, moment: Moment | None) -> list[Said]:
+        """Everything that is approved and open."""
+        said = []
+        for subject, one in sorted(self.open.items(), key=lambda item: item[1].number):
+            if one.number not in self.approved:
+                continue
+            del self.open[subject]
+            if all(self.evictions.may_go(subject, move.thing, move.out) for move in one.moves):
+                made = self._heading("repair", subject, one.number, moment)
+                made.rows = {move.thing: move.out for move in one.moves}
+                self.evictions.told_to_go |= {seat for seat in one.seats if seat is not None}
+            else:
+                made = self._heading("refusal", subject, one.number, moment)
+                made.reason, made.waits_for = "not_movable", "nothing"
+            said.append(made)
+        self.approved = set()
+        return said
 
     def folded(self) -> None:
         """Who is withdrawn, and on which nodes the labels changed."""
@@ -110,16 +171,13 @@ class NaiveRepairs:
                 if open_ is not None:
                     self.open[subject] = open_
                 continue
-            number = self.fleet.number
-            self.fleet.number += 1
-            ran_out = None if moment is None else (moment.kind, moment.subject)
-            made = Said(number, self.fleet.position, ran_out, "proposal", subject, None)
-            made.previous = None if open_ is None else open_.number
+            before = None if open_ is None else open_.number
+            made = self._heading("proposal", subject, before, moment)
             made.rows = {one.thing: f"{one.out} -> {one.into}" for one in moves}
             said.append(made)
             if moves:
                 self.open[subject] = Open(
-                    number,
+                    made.number,
                     self.fleet.life("workload", subject.split("@")[0]),
                     moves,
                     [self._seat(subject, one) for one in moves],
@@ -127,6 +185,15 @@ class NaiveRepairs:
                 )
         self.looked_at = set()
         return said
+
+    def _heading(
+        self, kind: str, subject: str, previous: int | None, moment: Moment | None
+    ) -> Said:
+        """Of a decision that is the last one about nobody."""
+        number = self.fleet.number
+        self.fleet.number += 1
+        ran_out = None if moment is None else (moment.kind, moment.subject)
+        return Said(number, self.fleet.position, ran_out, kind, subject, previous)
 
     def _withdraw(self, subject: str) -> None:
         self.fleet.ended.append(("proposal", subject, self.open.pop(subject).number))
