@@ -117,7 +117,8 @@ class NaiveIncidents:
         book = self.fleet.book
         for key, node in self.fleet.all("node").items():
             held = book.all_holdings(key)
-            short = {name: -left for name, left in book.free(key).amounts().items() if left < 0}
+            free = book.free(key, held).amounts()
+            short = {name: -left for name, left in free.items() if left < 0}
             if held and short:
                 numbers = " ".join(f"{name}:{left}" for name, left in sorted(short.items()))
                 found[key, "over_committed", key] = numbers
