@@ -10,6 +10,7 @@ in which the two differ the smallest part is told in which they still do.
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from ledger.decisions.step import Step
@@ -40,8 +41,11 @@ from tests.laws.naive_part import Said, heading
 from tests.laws.naive_repairs import NaiveApprovals, NaiveRepairs
 
 
-def difference(happenings: Sequence[Happening]) -> str | None:
-    """What the two first disagree about; None where they never do."""
+def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
+    """What the two first disagree about; None where they never do.
+
+    ``reached`` counts what the history came to.
+    """
     log = History()
     naive = NaiveFleet(salt=FLEET)
     approvals = NaiveApprovals(naive)
@@ -66,6 +70,8 @@ def difference(happenings: Sequence[Happening]) -> str | None:
         for what, engine, model in pairs:
             if engine != model:
                 return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+        if reached is not None:
+            reached.update(f"{said.kind} {said.reason}".strip() for said in naive.said)
     return None
 
 
@@ -223,16 +229,18 @@ def main() -> int:
     asked = parser.parse_args()
     tells = with_jobs if asked.jobs else split_histories.history if asked.pods else history
     began = time.monotonic()
-    differ = 0
+    differ, reached = 0, Counter[str]()
     for seed in range(asked.seed, asked.seed + asked.histories):
         whole = tells(seed, asked.events)
-        if difference(whole) is None:
+        if difference(whole, reached) is None:
             continue
         differ += 1
         sys.stdout.write(f"seed {seed}, {least_difference(whole)}\n")
         if differ == asked.stop_after:
             break
     spent = round(time.monotonic() - began)
+    for what, count in sorted(reached.items()):
+        sys.stdout.write(f"  {count:8} {what}\n")
     sys.stdout.write(f"seeds {asked.seed} to {seed}: {differ} differ, {spent} s\n")
     return 1 if differ else 0
 
