@@ -396,9 +396,7 @@ class NaiveDeployments:
 
     def decide(self, moment: Moment | None) -> list[Said]:
         """Targets, then whoever gives up, is served although refused, or is touched."""
-        self._touch()
-        self._look_for_growth()
-        said = self._decide_classes(moment)
+        said = self.targets_decided(moment)
         touched, self.touched = self.touched, {}
         self.decided, self.gave_up, self.began_with = set(), set(), {}
         for subject in bytewise(touched):
@@ -414,7 +412,10 @@ class NaiveDeployments:
         self.began_with = {}
         return said
 
-    def _decide_classes(self, moment: Moment | None) -> list[Said]:
+    def targets_decided(self, moment: Moment | None) -> list[Said]:
+        """Targets alone; what is told here is not told again."""
+        self._touch()
+        self._look_for_growth()
         said = []
         for subject in bytewise(self.classes_touched):
             if subject not in self.known_classes:

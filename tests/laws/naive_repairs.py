@@ -47,7 +47,7 @@ class Open:
 
 @dataclass(slots=True)
 class NaiveApprovals:
-    """What is carried out before deployments are asked: a part of its own, because it comes before them."""
+    """What is carried out between targets and deployments: a part of its own, because it comes before those."""
 
     fleet: NaiveFleet
     repairs: "NaiveRepairs | None" = None
@@ -74,7 +74,8 @@ class NaiveApprovals:
     def decide(self, moment: Moment | None) -> list[Said]:
         """Carry out what was approved, the lowest number first."""
         assert self.repairs is not None
-        return self.repairs.carried_out(moment)
+        said = self.repairs.deployments.targets_decided(moment)
+        return said + self.repairs.carried_out(moment)
 
 
 @dataclass(slots=True)
