@@ -37,7 +37,6 @@ from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
 from ledger.reducers.objects import Key, Objects
-from ledger.reducers.open_proposals import Matter
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import with_holdings
 from ledger.reducers.sightings import (
@@ -144,7 +143,7 @@ def may_be_short(world: World, crews: Iterable[Crew]) -> World:
         crew.subject
         for crew in crews
         if crew.kind in _SPLIT
-        and (_is_split(world.workload(crew.owner), crew) or _is_to_go(world, crew))
+        and (_is_split(world.workload(crew.owner), crew) or proposals.evicts(world, crew.subject))
     }
     return proposals.may_be_short(world, sorted(subjects)) if subjects else world
 
@@ -152,12 +151,6 @@ def may_be_short(world: World, crews: Iterable[Crew]) -> World:
 def _is_split(workload: WorkloadUpserted | None, crew: Crew) -> bool:
     """Whether a crew is of a workload that is there and of which the ledger decides no nodes."""
     return workload is not None and workload.kind == crew.kind and workload.deploy is None
-
-
-def _is_to_go(world: World, crew: Crew) -> bool:
-    """Whether it is proposed to evict pods of a workload where a crew is."""
-    open_ = world.proposals.open.get(Matter("repair", crew.subject))
-    return open_ is not None and not open_.moves[0].into
 
 
 def recounted(world: World, crews: Iterable[Crew]) -> World:

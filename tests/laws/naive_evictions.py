@@ -2,17 +2,19 @@
 
 This is for workloads whose nodes the ledger does not decide. All pods of the fleet are gone through
 each time: which of them are such a workload's in a cluster, and who of those is counted together - the
-pods of a ReplicaSet, or all of a StatefulSet. Nobody goes before as many are there as are to be, and
-nobody of those among whom is one of whom nobody says on what kind of node it belongs.
+pods of a ReplicaSet, or all of a StatefulSet. Nobody goes before as many are there as are to be and no
+other is on its way, and nobody of those among whom is one of whom nobody says on what kind of node it
+belongs.
 
-How many are due is asked of the model of deployments, which asks the core. Reservations this model
-does not know: a pod is of the class that its label says, or else its node.
+How many are due is asked of the model of deployments, which asks the core; who was admitted to what,
+and must be gone by now, of the model of admissions.
 """
 
 from dataclasses import dataclass, field
 
 from ledger.facts.workload import PodObserved, WorkloadUpserted
 from tests.laws.model import bytewise
+from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_book import is_active
 from tests.laws.naive_deployments import NaiveDeployments
 from tests.laws.naive_fleet import NaiveFleet
@@ -24,6 +26,7 @@ class NaiveEvictions:
 
     fleet: NaiveFleet
     deployments: NaiveDeployments
+    admissions: NaiveAdmissions
     told_to_go: set[tuple[str, int]] = field(default_factory=set)
     """Pods that an approved proposal evicts, each with its life."""
 
@@ -93,6 +96,7 @@ class NaiveEvictions:
                 and is_active(pod)
                 and self.fleet.book.owner_of(pod) == (name, fact.kind)
                 and one not in self.told_to_go | self.fleet.book.given_up
+                and ((row := self.admissions.row_of(pod)) is None or row.state == "confirmed")
             ):
                 there[pod.name] = pod
         return {pod: there[pod] for pod in bytewise(there)}
@@ -123,7 +127,8 @@ class NaiveEvictions:
             if pod.owner is not None and pod.owner.kind == "ReplicaSet"
         }
         for above in bytewise(named):
-            told = self.fleet.fact("replicaset", f"{cluster}/{fact.namespace}/{above}")
+            key = f"{cluster}/{fact.namespace}/{above}"
+            told = self.fleet.fact("replicaset", key)
             classes = {
                 name: self._class_of(pod)
                 for name, pod in pods.items()
@@ -132,18 +137,19 @@ class NaiveEvictions:
             }
             if told is None or told.replicas != len(classes) or None in classes.values():
                 continue
+            if self.admissions.is_coming(key):
+                continue
             spot = [name for name in classes if classes[name] == "spot"]
             short = min(target, len(classes)) - (len(classes) - len(spot))
-            going += spot[::-1][: max(0, short)]
+            free = [name for name in spot if not self._is_pinned(pods[name])]
+            going += free[::-1][: max(0, short)]
         return going
 
+    def _is_pinned(self, pod: PodObserved) -> bool:
+        row = self.admissions.row_of(pod)
+        return row is not None and row.pinned
+
     def _class_of(self, pod: PodObserved) -> str | None:
-        """The class of a pod; None where nobody says."""
-        if pod.capacity_class in {"on-demand", "spot"}:
-            return pod.capacity_class
-        node = self.fleet.fact("node", f"{pod.cluster}/{pod.node}")
-        label = self.fleet.setting("spot.label", "node.kubernetes.io/capacity")
-        says = None if node is None else dict(node.labels).get(label)
-        if says == self.fleet.setting("spot.on_demand", "on-demand"):
-            return "on-demand"
-        return "spot" if says == self.fleet.setting("spot.spot", "spot") else None
+        """The class that a pod was admitted to, or that it is known to have; None where nobody says."""
+        row = self.admissions.row_of(pod)
+        return row.kind if row is not None and row.kind is not None else self.fleet.says_of(pod)

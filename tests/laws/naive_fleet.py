@@ -141,6 +141,10 @@ class NaiveFleet:
     ended: list[tuple[str, str, int]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     """Who sees to the other kinds, in the order of the kinds."""
+    unheld: list[Part] = field(default_factory=list)
+    """Those of the parts that decide under ``hold`` too."""
+    listeners: list[Callable[[Fact, str], None]] = field(default_factory=list)
+    """Told of every event, whatever came of it."""
     said: list[Said] = field(default_factory=list)
     """What the parts decided because of the last event."""
     book: NaiveBook = field(init=False)
@@ -209,9 +213,9 @@ class NaiveFleet:
             part.folded()
 
     def _let_parts_decide(self, moment: Moment | None) -> None:
+        for part in self.unheld if self.hold else self.parts:
+            self.said += part.decide(moment)
         if not self.hold:
-            for part in self.parts:
-                self.said += part.decide(moment)
             for part in self.parts:
                 part.settled()
 
@@ -237,6 +241,18 @@ class NaiveFleet:
     def is_reclaimed(self, node: str) -> bool:
         """Whether a node is about to be taken away."""
         return self.beings["node"][node].reclaimed == self.life("node", node)
+
+    def says_of(self, pod: workload.PodObserved) -> str | None:
+        """Of which class a pod is by its label, or else by its node; None where neither says."""
+        for word, found in (("on-demand", "od"), ("spot", "spot")):
+            if pod.capacity_class == word:
+                return found
+        node = self.fact("node", f"{pod.cluster}/{pod.node}")
+        label = self.setting("spot.label", "node.kubernetes.io/capacity")
+        says = None if node is None else dict(node.labels).get(label)
+        if says == self.setting("spot.on_demand", "on-demand"):
+            return "od"
+        return "spot" if says == self.setting("spot.spot", "spot") else None
 
     def _wish(self, subject: str) -> workload.DivisionSpec | None:
         fact = self.fact("workload", subject)
@@ -454,6 +470,8 @@ class NaiveFleet:
         if self.effect == "applied":
             for part in self.parts:
                 part.heard(fact, subject)
+        for listen in self.listeners:
+            listen(fact, subject)
         for part in self.parts:
             part.folded()
 
@@ -495,7 +513,9 @@ class NaiveFleet:
                 gone = [
                     key
                     for key, there in self.all(fact.noun).items()
-                    if there.cluster == fact.cluster and key not in fact.keys
+                    if there.cluster == fact.cluster
+                    and key not in fact.keys
+                    and (fact.through is None or self.beings[fact.noun][key].at <= fact.through)
                 ]
                 for key in gone:
                     self._bury(fact.noun, key)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ledger.facts.control import ProposalApproved
 from ledger.facts.event import Fact
 from tests.laws.model import bytewise
+from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_deployments import NaiveDeployments
 from tests.laws.naive_evictions import NaiveEvictions
 from tests.laws.naive_fleet import NaiveFleet
@@ -84,6 +85,7 @@ class NaiveRepairs:
 
     fleet: NaiveFleet
     deployments: NaiveDeployments
+    admissions: NaiveAdmissions
     open: dict[str, Open] = field(default_factory=dict)
     labels: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Of each node, with its life."""
@@ -92,7 +94,7 @@ class NaiveRepairs:
     evictions: NaiveEvictions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.evictions = NaiveEvictions(self.fleet, self.deployments)
+        self.evictions = NaiveEvictions(self.fleet, self.deployments, self.admissions)
         self.fleet.parts.append(self)
 
     def moments(self) -> list[Moment]:

@@ -3,8 +3,8 @@
 The crowded histories seldom come to a repair: few of their workloads are left to others to place, and
 none of those has a ReplicaSet. Here most are, most nodes say what they are, and as many pods are seen as
 there are to be, more often than not on the wrong nodes. Workloads become others, or of another kind, the
-ledger begins and ceases to decide their nodes; ReplicaSets change hands, nodes their labels; and what is
-proposed is often approved. A history is its seed.
+ledger begins and ceases to decide their nodes; ReplicaSets change hands, nodes their labels; some pods
+were admitted before they are seen; and what is proposed is often approved. A history is its seed.
 """
 
 from dataclasses import replace
@@ -16,7 +16,9 @@ from ledger.facts.event import Fact
 from ledger.units import ClusterName, NodeName, Replicas, Subject, Uid
 from tests.histories import (
     SECOND,
+    admitted,
     approved,
+    bypassed,
     cluster_gone,
     cluster_up,
     deployed,
@@ -26,6 +28,7 @@ from tests.histories import (
     node_up,
     pod_gone,
     pod_seen,
+    pods_listed,
     policy,
     replicaset_up,
     workload_gone,
@@ -38,6 +41,7 @@ NODES = ("n1", "n2", "n3", "n4")
 DEPLOYMENTS = ("a", "b")
 SETS = ("c", "d")
 WORKLOADS = (*DEPLOYMENTS, *SETS)
+PAUSES = (0, 0, 0, 0, 0, 0, SECOND, SECOND, 20 * SECOND, 20 * SECOND, 400 * SECOND)
 PHASES: tuple[workload.PodPhase, ...] = ("Running", "Pending", "Failed", "Succeeded")
 
 
@@ -45,7 +49,7 @@ def history(seed: int, length: int) -> list[Happening]:
     """The history that this seed tells; always the same."""
     told = _Teller(Random(f"pods of {seed}"))
     return [Happening(fact, 0) for fact in told.beginning()] + [
-        Happening(told.next(), told.random.choice([0, 0, 0, SECOND])) for _ in range(length)
+        Happening(told.next(), told.random.choice(PAUSES)) for _ in range(length)
     ]
 
 
@@ -54,6 +58,7 @@ class _Teller:
         self.random = random
         self.workloads: dict[str, workload.WorkloadUpserted] = {}
         self.pods: dict[str, workload.PodObserved] = {}
+        self.admissions = 0
         self.held = False
 
     def beginning(self) -> list[Fact]:
@@ -77,11 +82,14 @@ class _Teller:
                 self._any_workload,
                 self._edited,
                 self._approved,
+                self._admitted,
+                self._bypassed,
+                self._pods_listed,
                 self._gone,
                 self._listed,
                 self._other,
             ],
-            [40, 8, 6, 9, 8, 3, 9, 9, 3, 2, 3],
+            [40, 8, 6, 9, 8, 3, 9, 9, 6, 1, 1, 3, 2, 3],
         )[0]
         return what()
 
@@ -180,6 +188,7 @@ class _Teller:
             phase=random.choices(PHASES, [12, 1, 1, 1])[0],
             terminating=random.random() < 0.04,
             capacity_class=random.choice(["", "", "", "", "spot", "on-demand"]),
+            reservation=random.choice([None, None, f"?{random.randrange(4)}"]),
             request=each_takes(memory=1),
         )
         self.pods[f"{above}/{key}"] = made
@@ -208,6 +217,37 @@ class _Teller:
     def _approved(self) -> Fact:
         """Which one that is, who plays the history says."""
         return approved(self.random.randrange(10))
+
+    def _admitted(self) -> Fact:
+        """A pod is about to be created; what it carries, who plays the history says."""
+        random = self.random
+        self.admissions += random.random() < 0.9
+        owner, text, name = ("ReplicaSet", f"{random.choice(DEPLOYMENTS)}-h"), "h", None
+        if random.random() < 0.1:
+            owner, text = ("StatefulSet", random.choice(SETS)), ""
+            name = f"{owner[1]}-{random.choice('012x')}"
+        return admitted(
+            f"u{self.admissions}",
+            random.choice(CLUSTERS),
+            "ns",
+            owner,
+            text,
+            dry_run=random.random() < 0.1,
+            carried=f"?{random.randrange(4)}" if random.random() < 0.1 else None,
+            user_pin=random.choice([None, None, None, None, "od", "spot"]),
+            name=name,
+            can_list=random.random() < 0.2,
+        )
+
+    def _bypassed(self) -> Fact:
+        return bypassed(f"u{self.admissions - self.random.randrange(2)}")
+
+    def _pods_listed(self) -> Fact:
+        random = self.random
+        there = [f"?{number}" for number in range(5) if random.random() < 0.5]
+        others = [f"a-h-{number}" for number in range(3) if random.random() < 0.6]
+        uid = f"u{self.admissions - random.choice([0, 0, 0, 1, 2])}"
+        return pods_listed(uid, "h", there, random.choice([None, others]))
 
     def _gone(self) -> Fact:
         random = self.random

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from ledger.decisions.step import Step
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.cluster import NodeUpserted
@@ -32,6 +33,7 @@ from ledger.reducers.world import World
 from tests.histories import FLEET, History, allocation, approved, subject_of
 from tests.laws import split_histories
 from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
+from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_book import Bound
 from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
@@ -48,13 +50,15 @@ def difference(happenings: Sequence[Happening], reached: Counter[str] | None = N
     """
     log = History()
     naive = NaiveFleet(salt=FLEET)
+    admissions = NaiveAdmissions(naive)
     approvals = NaiveApprovals(naive)
     deployments = NaiveDeployments(naive)
     NaiveJobs(naive)
-    approvals.repairs = repairs = NaiveRepairs(naive, deployments)
+    approvals.repairs = repairs = NaiveRepairs(naive, deployments, admissions)
     NaiveIncidents(naive)
     for place, (drawn, after) in enumerate(happenings):
-        fact = meant(drawn, repairs.evicting(), log.world.proposals.matters)
+        fact = admissions.meant(drawn)
+        fact = meant(fact, repairs.evicting(), log.world.proposals.matters)
         step = log.add(fact, after=after)
         divided = naive.add(
             fact, subject=subject_of(fact), source="test", at=log.events[-1].recorded_at
@@ -177,6 +181,16 @@ def _said(made: Decision) -> Said:
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
         case Proposal() as proposal:
             said.rows = {move.thing: f"{move.out} -> {move.into}" for move in proposal.moves}
+        case Admission() as admission:
+            # By what it says it is told apart from targets; what came before it is not compared.
+            said.kind, said.previous = "admission", None
+            said.rows = {
+                "class": str(admission.capacity_class),
+                "name": str(admission.reservation),
+                "flags": str([*admission.flags]),
+                "retired": str([*admission.retired]),
+                "lost": str([*admission.assumed_lost]),
+            }
         case Repair() as repair:
             said.rows = {one.pod: one.node for one in repair.evict}
         case Incident() as incident:
