@@ -22,9 +22,9 @@ from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
 from ledger.facts.reason import Deadline
-from ledger.facts.workload import PodObserved
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted
 from ledger.reducers import deadlines, proposals
-from ledger.reducers.instances import subject_of
+from ledger.reducers.instances import subject_of, workload_of
 from ledger.reducers.objects import Upsert
 from ledger.reducers.replacing import replace
 from ledger.reducers.reservations import (
@@ -116,8 +116,7 @@ def bypassed(world: World, fact: AdmissionBypassed) -> World:
         template = kept.templates.get(told.replicaset)
         row = None if template is None else template.rows.get(told.row)
         if template is not None and row is not None and row.standing in {"open", "lapsed"}:
-            world = _dropped(world, told.replicaset, told.row)
-            return proposals.may_be_short(world, [template.subject])
+            return _may_be_short(_dropped(world, told.replicaset, told.row), told.replicaset)
     return replace(world, last_effect="no_effect")
 
 
@@ -146,8 +145,7 @@ def listed(world: World, fact: PodsListed) -> World:
                 template = _confirmed(template, number, row._replace(seen=_here(world)))
         elif row.standing == "confirmed" and (row.seen or 0) <= told.position:
             template = _standing(template, number, "released")
-    world = _with_template(world, told.replicaset, template)
-    return proposals.may_be_short(world, [template.subject])
+    return _may_be_short(_with_template(world, told.replicaset, template), told.replicaset)
 
 
 def pod_changed(world: World, was: Upsert | None, is_: Upsert | None) -> World:
@@ -221,7 +219,7 @@ def _pod_seen(world: World, replicaset: Subject, pod: PodObserved) -> World:
     world = _with_template(world, replicaset, template)
     if template.rows[number].standing == before.standing:
         return world
-    return proposals.may_be_short(world, [template.subject])
+    return _may_be_short(world, replicaset)
 
 
 def _claimed(kept: Admissions, replicaset: Subject, pod: PodObserved) -> int | None:
@@ -255,6 +253,7 @@ def _slotted(
         row = template.rows[number]._replace(standing="lost", lost_at=world.now)
         template = _with_row(template, number, row)
     template = template._replace(number=decision.number)
+    world = _may_be_needless(world, replicaset)
     if name is None:
         return _with_template(world, replicaset, template), None
     number = template.last + 1
@@ -268,6 +267,31 @@ def _slotted(
     kept = world.admissions
     reserved = kept.reservations.set(name, Reserved(replicaset, number))
     return _with(world, replace(kept, reservations=reserved)), number
+
+
+def _may_be_short(world: World, replicaset: Subject) -> World:
+    """Too few of a template's pods may be on on-demand nodes, now that others of them count."""
+    subject = _whose_pods(world, replicaset)
+    workload = None if subject is None else world.workload(workload_of(subject))
+    if subject is None or workload is None or workload.deploy is not None:
+        return world
+    return proposals.may_be_short(world, [subject])
+
+
+def _may_be_needless(world: World, replicaset: Subject) -> World:
+    """A pod of a template is on its way: as long as it is, none of them is to be evicted."""
+    subject = _whose_pods(world, replicaset)
+    if subject is None or not proposals.evicts(world, subject):
+        return world
+    return proposals.may_be_short(world, [subject])
+
+
+def _whose_pods(world: World, replicaset: Subject) -> Subject | None:
+    """Whose pods those of a ReplicaSet are now, in its cluster; it may have changed hands."""
+    above = world.objects.fact("replicaset", replicaset)
+    if not isinstance(above, ReplicaSetUpserted) or above.owner is None:
+        return None
+    return subject_of(Subject(f"{above.namespace}/{above.owner.name}"), above.cluster)
 
 
 def _told_through(world: World, cluster: ClusterName, through: Microseconds) -> World:
@@ -285,7 +309,7 @@ def _told_through(world: World, cluster: ClusterName, through: Microseconds) -> 
             template = _standing(template, number, "lapsed")
         if over:
             world = replace(_with_template(world, replicaset, template), last_effect="applied")
-            world = proposals.may_be_short(world, [template.subject])
+            world = _may_be_short(world, replicaset)
     return world
 
 

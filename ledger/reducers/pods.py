@@ -91,9 +91,7 @@ def replicaset_upserted(
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    world = _owned(replace(world, objects=told.objects), world, [subject])
-    # It may have been told to have another number of them.
-    return may_be_short(world, _of_replicaset(world, subject))
+    return _owned(replace(world, objects=told.objects), world, [subject])
 
 
 def gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
@@ -106,6 +104,14 @@ def gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
 def replicasets_gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
     """ReplicaSets that were there ``before`` are gone."""
     return _owned(world, before, subjects)
+
+
+def life_over(world: World, workload: Subject) -> World:
+    """A workload is gone, or another takes its name: none of its pods are to be evicted any more."""
+    clusters = {crew.cluster for crew in world.pods.of.get(workload, _NOWHERE)}
+    for cluster in sorted(clusters):
+        world = proposals.all_released(world, subject_of(workload, cluster))
+    return world
 
 
 def workload_changed(world: World, workload: Subject) -> World:
@@ -129,16 +135,22 @@ def node_cordoned(world: World, node: Subject) -> World:
 
 
 def may_be_short(world: World, crews: Iterable[Crew]) -> World:
-    """Where the ledger decides no nodes, too few of these pods may be on on-demand nodes now."""
+    """Where the ledger decides no nodes, too few of these pods may be on on-demand nodes now.
+
+    Nor are those to be evicted any more of whom that was to be said, and is not now.
+    """
     subjects = {
         crew.subject
         for crew in crews
         if crew.kind in _SPLIT
-        and (workload := world.workload(crew.owner)) is not None
-        and workload.kind == crew.kind
-        and workload.deploy is None
+        and (_is_split(world.workload(crew.owner), crew) or proposals.evicts(world, crew.subject))
     }
     return proposals.may_be_short(world, sorted(subjects)) if subjects else world
+
+
+def _is_split(workload: WorkloadUpserted | None, crew: Crew) -> bool:
+    """Whether a crew is of a workload that is there and of which the ledger decides no nodes."""
+    return workload is not None and workload.kind == crew.kind and workload.deploy is None
 
 
 def recounted(world: World, crews: Iterable[Crew]) -> World:
@@ -342,7 +354,11 @@ def _is_dying(fact: PodObserved) -> bool:
 
 
 def _owned(world: World, before: World, replicasets: Sequence[Subject]) -> World:
-    """The World with the pods of these ReplicaSets in the crews that they belong to now."""
+    """The World with the pods of these ReplicaSets in the crews that they belong to now.
+
+    How many pods they were told to have may be another number, and nothing is known of that any more
+    where they are gone.
+    """
     pods = world.pods
     touched: set[Crew] = set()
     for replicaset in replicasets:
@@ -353,7 +369,10 @@ def _owned(world: World, before: World, replicasets: Sequence[Subject]) -> World
             if old != new:
                 pods = _exchanged(pods, subject, old, new)
                 touched |= {crew for crew in (old, new) if crew is not None}
-    return recounted(replace(world, pods=pods), touched)
+    world = recounted(replace(world, pods=pods), touched)
+    for replicaset in replicasets:
+        touched.update(_of_replicaset(world, replicaset))
+    return may_be_short(world, touched)
 
 
 def _of_replicaset(world: World, replicaset: Subject) -> list[Crew]:

@@ -1,14 +1,16 @@
 """What happens to proposals: asked for, open, approved, and over.
 
 A proposal is withdrawn by the event or decision that releases a thing it moves, decides its owner
-again, or takes a target away; that is told in ``World.ended``. A node whose instances are lost is
-gone as a target, whether it was removed or was not ready for too long. A proposal is replaced by a
-decision about the same matter, and it is over when it is carried out or cannot be.
+again, or takes a target away, and with the life of the workload whose pods would be evicted; that is
+told in ``World.ended``. A node whose instances are lost is gone as a target, whether it was removed or
+was not ready for too long. A proposal is replaced by a decision about the same matter, and it is over
+when it is carried out or cannot be.
 
 An approval counts while the proposal is open and was not approved before; any other has no effect.
 A workload in a cluster may become short of on-demand places when a deployment or its target is decided
 for it, and when a node that it has instances on gets other labels; where the ledger does not decide its
-nodes, when it is divided or edited, and when a pod of it, its ReplicaSet or its node is told of.
+nodes, when it is divided or edited, when a pod of it, its ReplicaSet or its node is told of, and when a
+reservation of its pods becomes another one.
 
 Under ``hold`` requests and approvals wait: of two requests about the same matter the later counts. An
 approved proposal may still be withdrawn before it is carried out.
@@ -119,6 +121,12 @@ def may_be_short(world: World, subjects: Iterable[Subject]) -> World:
     for subject in subjects:
         looked_at = looked_at.set(subject, None)
     return _with(world, replace(world.proposals, looked_at=looked_at))
+
+
+def evicts(world: World, subject: Subject) -> bool:
+    """Whether it is proposed to evict pods of a workload in a cluster."""
+    open_ = world.proposals.open.get(Matter("repair", subject))
+    return open_ is not None and not open_.moves[0].into
 
 
 def released(world: World, subject: Subject, things: Collection[str]) -> World:

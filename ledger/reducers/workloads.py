@@ -129,7 +129,7 @@ def _list(
 def _forget(world: World, subject: Subject, before: DivisionSpec | None) -> World:
     """The life that was in force is over: its last result, its epochs, its refusals."""
     world = _list(_give_up(world, subject, before), subject, before, None)
-    world = deployments.life_over(world, subject)
+    world = pods.life_over(deployments.life_over(world, subject), subject)
     divisions = world.divisions
     if subject not in divisions.last and subject not in divisions.epochs:
         return world

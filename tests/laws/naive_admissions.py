@@ -1,18 +1,21 @@
 """A slow, literal model of admissions: one list of rows, looked through from end to end for everything.
 
-It is told what happened, in order, and says how each admission is answered. What a reservation is
-called it is told, too: by the decision that opens it. Nodes it does not know, so no pod has its class
-from one.
+It hears of everything that happens to a naive fleet, in order, and answers each admission as it comes,
+also while the fleet holds. What a reservation is called follows from the number of the decision that
+opens it. Which pods, ReplicaSets, workloads and nodes there are, the fleet says.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
-from ledger.facts.policy import PolicyValue
-from ledger.facts.workload import PodDeleted, PodObserved, ReplicaSetUpserted, WorkloadUpserted
+from ledger.facts.workload import PodDeleted, PodObserved, WorkloadUpserted
+from tests.laws.model import bytewise
+from tests.laws.naive_book import is_active
+from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_part import Moment, Said
 
 TEN_MINUTES = 600_000_000
 
@@ -29,6 +32,7 @@ class Row:
     overdue: bool = False
     seen: int = -1
     lost_at: int = 0
+    pinned: bool = False
 
 
 @dataclass
@@ -43,95 +47,154 @@ class Asked:
     row: Row | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class NaiveAdmissions:
-    """All that was ever said, as far as it matters."""
+    """All that was ever said of admissions, as far as it matters."""
 
-    pods: dict[str, PodObserved] = field(default_factory=dict)
-    reported: dict[str, int] = field(default_factory=dict)
-    """When each pod was reported last."""
-    dead: dict[str, set[str]] = field(default_factory=dict)
-    replicasets: dict[str, ReplicaSetUpserted] = field(default_factory=dict)
-    workloads: dict[str, WorkloadUpserted] = field(default_factory=dict)
-    readable: dict[str, str] = field(default_factory=dict)
+    fleet: NaiveFleet
     rows: list[Row] = field(default_factory=list)
     """Oldest first."""
     asked: dict[str, Asked] = field(default_factory=dict)
+    due: Asked | None = None
+    """What is to be answered now."""
     to_forget: list[tuple[int, str]] = field(default_factory=list)
-    patience: int = 60_000
-    now: int = 0
-    position: int = -1
+    readable: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By workload, with the life that said it."""
+    known: dict[str, tuple[int, PodObserved]] = field(default_factory=dict)
+    """The pods that there were, with their lives."""
 
-    def add(self, fact: Fact, *, subject: str, at: int, number: int) -> dict[str, Any] | None:
-        """What the admission that is due is answered, by a decision of this number."""
-        self.now = at
-        self.position += 1
+    def __post_init__(self) -> None:
+        self.fleet.parts.append(self)
+        self.fleet.unheld.append(self)
+        self.fleet.listeners.append(self._listen)
+
+    # As a part.
+
+    def moments(self) -> list[Moment]:
+        """The first of a template's reservations that runs out."""
+        waits = [row for row in self.rows if row.state == "open" and not row.overdue]
+        return [Moment(row.expires, "reservation", row.replicaset) for row in waits]
+
+    def fired(self, moment: Moment) -> None:
+        """Reservations are overdue."""
         for row in self.rows:
-            if row.state == "open" and row.expires <= at:
-                row.overdue = True
-        while self.to_forget and self.to_forget[0][0] <= at:
+            if (moment.kind, moment.subject) == ("reservation", row.replicaset):
+                row.overdue |= row.state == "open" and row.expires <= moment.at
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """What could be read is remembered."""
+        if isinstance(fact, WorkloadUpserted):
+            text = fact.min_available
+            if text is not None and text.rstrip("%").isdigit():
+                self.readable[subject] = self.fleet.life("workload", subject), text
+
+    def folded(self) -> None:
+        """Everything was heard."""
+
+    def settled(self) -> None:
+        """Nothing follows."""
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Answer the admission that is due."""
+        asked, self.due = self.due, None
+        if asked is None:
+            return []
+        number = self.fleet.number
+        self.fleet.number += 1
+        answer = self._answer(asked, number)
+        name = asked.fact.owner.name
+        if asked.workload is not None:
+            name = asked.workload.partition("/")[2]
+        subject = f"{asked.fact.namespace}/{name}@{asked.fact.cluster}"
+        made = Said(number, self.fleet.position, None, "admission", subject, None)
+        made.rows = {what: str(told) for what, told in answer.items()}
+        return [made]
+
+    # What is told.
+
+    def _listen(self, fact: Fact, subject: str) -> None:
+        """Everything, also what changed nothing else."""
+        while self.to_forget and self.to_forget[0][0] <= self.fleet.now:
             self._forget(self.to_forget.pop(0)[1])
+        before, self.known = (
+            self.known,
+            {key: (self.fleet.life("pod", key), pod) for key, pod in self.fleet.all("pod").items()},
+        )
+        for key, (life, pod) in before.items():
+            still = self.known.get(key)
+            if still is None or still[0] != life or _above(still[1]) != _above(pod):
+                self._rows_gone(pod)
         match fact:
+            case PodObserved() | PodDeleted() if self.fleet.effect == "stale":
+                pass
             case PodObserved():
-                self._pod(fact, subject)
+                above = _above(fact)
+                if above is not None and any(row.replicaset == above for row in self.rows):
+                    self._seen(fact, above)
+                self._heard_of(fact.cluster, self.fleet.now)
             case PodDeleted():
-                gone = self.pods.pop(subject, None)
-                if gone is not None:
-                    self._rows_gone(gone)
-                self._heard(fact.cluster, at)
+                self._heard_of(fact.cluster, self.fleet.now)
             case InventoryListed(noun="pod"):
-                for name in sorted(self.pods):
-                    covered = fact.through is None or self.reported[name] <= fact.through
-                    if covered and name.startswith(fact.cluster) and name not in fact.keys:
-                        self._rows_gone(self.pods.pop(name))
-                through = at if fact.through is None else min(at, fact.through)
-                for row in self.rows:
-                    where = row.replicaset.rpartition("/")[0]
-                    there = row.pod is not None and f"{where}/{row.pod}" in fact.keys
-                    if there and row.state == "lost" and row.lost_at <= through:
-                        row.state, row.seen = "confirmed", self.position
-                self._heard(fact.cluster, through)
-            case ReplicaSetUpserted():
-                self.replicasets[subject] = fact
-            case WorkloadUpserted():
-                self.workloads[subject] = fact
-                if fact.min_available is not None and fact.min_available.rstrip("%").isdigit():
-                    self.readable[subject] = fact.min_available
+                self._inventory(fact)
             case AdmissionRequested():
-                return self._requested(fact, number)
+                self._requested(fact)
             case AdmissionBypassed():
-                told = self.asked.get(fact.uid)
-                if told is not None and told.state == "to be listed":
-                    del self.asked[fact.uid]
-                elif told is not None and told.row in self.rows:
-                    assert told.row is not None
-                    if told.row.state in ("open", "lapsed"):
-                        self._drop(told.row)
+                self._bypassed(fact)
             case PodsListed():
-                return self._listed(fact, number)
+                self._listed(fact)
             case _:
                 pass
-        return None
 
-    def setting(self, change: dict[str, PolicyValue]) -> None:
-        """What the policy says of reservations."""
-        patience = change.get("spot.reservation_ms")
-        if isinstance(patience, int):
-            self.patience = patience
+    def _inventory(self, fact: InventoryListed) -> None:
+        now = self.fleet.now
+        through = now if fact.through is None else min(now, fact.through)
+        for row in self.rows:
+            where = row.replicaset.rpartition("/")[0]
+            there = row.pod is not None and f"{where}/{row.pod}" in fact.keys
+            if there and row.state == "lost" and row.lost_at <= through:
+                row.state, row.seen = "confirmed", self.fleet.position
+                self.fleet.effect = "applied"
+        self._heard_of(fact.cluster, through)
 
-    def _pod(self, fact: PodObserved, subject: str) -> None:
-        if fact.uid in self.dead.get(subject, set()):
-            return
-        before = self.pods.get(subject)
-        if before is not None and (before.uid != fact.uid or before.owner != fact.owner):
-            self._rows_gone(before)
-        if before is not None and before.uid != fact.uid:
-            self.dead.setdefault(subject, set()).add(before.uid)
-        self.pods[subject], self.reported[subject] = fact, self.now
-        above = _above(fact)
-        if above is not None and any(row.replicaset == above for row in self.rows):
-            self._seen(fact, above)
-        self._heard(fact.cluster, self.now)
+    def _bypassed(self, fact: AdmissionBypassed) -> None:
+        told = self.asked.get(fact.uid)
+        if told is not None and told.state == "to be listed":
+            del self.asked[fact.uid]
+        elif told is not None and told.row in self.rows and told.row.state in {"open", "lapsed"}:
+            self._drop(told.row)
+        else:
+            self.fleet.effect = "no_effect"
+
+    def meant(self, fact: Fact) -> Fact:
+        """With reservations of the template in the place of those that were drawn as ``?`` and a number."""
+        if isinstance(fact, PodObserved):
+            name = self._reservation(_above(fact), fact.reservation)
+            return replace(fact, reservation=name)
+        if isinstance(fact, AdmissionRequested):
+            _, _, replicaset = self._whose(fact)
+            return replace(fact, carried=self._reservation(replicaset, fact.carried))
+        if isinstance(fact, PodsListed):
+            asked = self.asked.get(fact.admission_uid)
+            above = None if asked is None else asked.replicaset
+            found = [self._reservation(above, name) for name in fact.present]
+            present = {name for name in found if name is not None}
+            return replace(fact, present=tuple(bytewise(present)))
+        return fact
+
+    def _reservation(self, replicaset: str | None, drawn: str | None) -> str | None:
+        if drawn is None or not drawn.startswith("?"):
+            return drawn
+        names = [row.name for row in self.rows if row.replicaset == replicaset and row.name]
+        return names[int(drawn[1:]) % len(names)] if names else None
+
+    def row_of(self, pod: PodObserved) -> Row | None:
+        """The row of a pod, if it has one."""
+        mine = (row for row in self.rows if (row.replicaset, row.pod) == (_above(pod), pod.name))
+        return next(mine, None)
+
+    def is_coming(self, replicaset: str) -> bool:
+        """Whether pods of a template were admitted and not heard of."""
+        return any(row.replicaset == replicaset and row.state == "open" for row in self.rows)
 
     def _seen(self, fact: PodObserved, above: str) -> None:
         mine = [row for row in self.rows if (row.replicaset, row.pod) == (above, fact.name)]
@@ -145,13 +208,13 @@ class NaiveAdmissions:
                 and row.pod is None
             ]
         if not mine:
-            if not _is_active(fact):
+            if not is_active(fact):
                 return
             mine = [Row(above, None, "confirmed")]
             self.rows += mine
         (row,) = mine
-        row.pod, row.seen, row.overdue = fact.name, self.position, False
-        if not _is_active(fact):
+        row.pod, row.seen, row.overdue = fact.name, self.fleet.position, False
+        if not is_active(fact):
             row.state = "released"
         elif row.state != "released":
             row.state = "confirmed"
@@ -164,26 +227,27 @@ class NaiveAdmissions:
     def _drop(self, row: Row) -> None:
         self.rows = [one for one in self.rows if one is not row]
 
-    def _heard(self, cluster: str, through: int) -> None:
+    def _heard_of(self, cluster: str, through: int) -> None:
         for row in self.rows:
             if row.replicaset.split("/")[0] == cluster and row.overdue and row.expires <= through:
                 row.state, row.overdue = "lapsed", False
+                self.fleet.effect = "applied"
 
-    def _requested(self, fact: AdmissionRequested, number: int) -> dict[str, Any] | None:
+    def _requested(self, fact: AdmissionRequested) -> None:
         if fact.uid in self.asked:
-            return None
+            self.fleet.effect = "no_effect"
+            return
         kind, workload, replicaset = self._whose(fact)
-        asked = Asked(fact, self.position, replicaset, workload, kind)
-        self.asked[fact.uid] = asked
-        self.to_forget.append((self.now + TEN_MINUTES, fact.uid))
+        asked = Asked(fact, self.fleet.position, replicaset, workload, kind)
+        self.asked[fact.uid] = self.due = asked
+        self.to_forget.append((self.fleet.now + TEN_MINUTES, fact.uid))
         if replicaset is not None and not any(row.replicaset == replicaset for row in self.rows):
-            for name in sorted(self.pods):
-                pod = self.pods[name]
-                if _above(pod) == replicaset and _is_active(pod):
-                    self.rows.append(
-                        Row(replicaset, None, "confirmed", pod=pod.name, seen=self.position)
-                    )
-        return self._answer(asked, number)
+            there = self.fleet.all("pod")
+            for pod in (there[key] for key in bytewise(there)):
+                if _above(pod) == replicaset and is_active(pod):
+                    row = Row(replicaset, None, "confirmed", pod=pod.name)
+                    row.seen = self.fleet.position
+                    self.rows.append(row)
 
     def _whose(self, fact: AdmissionRequested) -> tuple[str, str | None, str | None]:
         owner, within = fact.owner, f"{fact.cluster}/{fact.namespace}"
@@ -194,7 +258,7 @@ class NaiveAdmissions:
             return "Deployment", f"{fact.namespace}/{owner.name}", name
         if owner.kind != "ReplicaSet":
             return "", None, None
-        known = self.replicasets.get(f"{within}/{owner.name}")
+        known = self.fleet.fact("replicaset", f"{within}/{owner.name}")
         if known is not None:
             if known.owner is None or known.owner.kind != "Deployment":
                 return "", None, None
@@ -205,12 +269,15 @@ class NaiveAdmissions:
                 return "", None, None
         return "Deployment", f"{fact.namespace}/{name}", f"{within}/{owner.name}"
 
-    def _listed(self, fact: PodsListed, number: int) -> dict[str, Any] | None:
+    def _listed(self, fact: PodsListed) -> None:
         asked = self.asked.get(fact.admission_uid)
-        if asked is None or asked.replicaset is None:
-            return None
-        if asked.fact.template_hash != fact.template_hash:
-            return None
+        if (
+            asked is None
+            or asked.replicaset is None
+            or asked.fact.template_hash != fact.template_hash
+        ):
+            self.fleet.effect = "no_effect"
+            return
         for row in self.rows:
             if row.replicaset != asked.replicaset:
                 continue
@@ -219,14 +286,15 @@ class NaiveAdmissions:
             else:
                 there = None if fact.others is None else row.pod in fact.others
             if there and row.state != "released":
-                row.state, row.seen, row.overdue = "confirmed", self.position, False
+                row.state, row.seen, row.overdue = "confirmed", self.fleet.position, False
             elif there is False and row.state == "confirmed" and row.seen <= asked.position:
                 row.state = "released"
-        return self._answer(asked, number) if asked.state == "to be listed" else None
+        if asked.state == "to be listed":
+            self.due = asked
 
     def _answer(self, asked: Asked, number: int) -> dict[str, Any]:
         fact = asked.fact
-        workload = self.workloads.get(asked.workload or "")
+        workload = self.fleet.fact("workload", asked.workload or "")
         answer: dict[str, Any] = {
             "class": None,
             "name": None,
@@ -234,16 +302,17 @@ class NaiveAdmissions:
             "retired": [],
             "lost": [],
         }
-        due = None
+        count, due = 0, None
         if workload is None or workload.kind != asked.kind:
             answer["flags"].append("workload_unknown")
         else:
-            due = self._due(workload, answer["flags"])
+            count = self._wanted(workload, fact.cluster)
+            due = self._due(workload, count, answer["flags"])
         state = "answered"
         if due is not None and workload is not None and workload.kind == "StatefulSet":
             self._by_place(fact, workload, due, answer)
         elif due is not None and workload is not None:
-            state = self._by_slots(asked, due, answer, single=workload.replicas <= 1, number=number)
+            state = self._by_slots(asked, due, answer, single=count <= 1, number=number)
         elif fact.dry_run:
             answer["flags"].append("dry_run")
         asked.state = state
@@ -251,16 +320,26 @@ class NaiveAdmissions:
             del self.asked[fact.uid]
         return answer
 
-    def _due(self, workload: WorkloadUpserted, flags: list[str]) -> int | None:
-        count, text = workload.replicas, workload.min_available
+    def _wanted(self, workload: WorkloadUpserted, cluster: str) -> int:
+        """How many are wanted in a cluster; as long as they are not divided, all."""
+        last = self.fleet.last.get(f"{workload.namespace}/{workload.name}")
+        if workload.division is None or last is None or not last.in_force:
+            return workload.replicas
+        return last.allocation.get(cluster, 0)
+
+    def _due(self, workload: WorkloadUpserted, count: int, flags: list[str]) -> int | None:
+        text = workload.min_available
+        if workload.kind not in {"Deployment", "StatefulSet"}:
+            return None
         if count <= 1:
             return 1
         if text is None:
             return None
         if not text.rstrip("%").isdigit():
             flags.append("annotation_invalid")
-            text = self.readable.get(f"{workload.namespace}/{workload.name}")
-            if text is None:
+            name = f"{workload.namespace}/{workload.name}"
+            life, text = self.readable.get(name, (0, None))
+            if text is None or life != self.fleet.life("workload", name):
                 return None
             flags.append("last_valid_used")
         due = int(text.rstrip("%"))
@@ -301,7 +380,7 @@ class NaiveAdmissions:
                 return "answered"
         states = [row.state for row in mine]
         gone: dict[str, list[str | None]] = {"retired": [], "lost": []}
-        known = self.replicasets.get(asked.replicaset or "")
+        known = self.fleet.fact("replicaset", asked.replicaset or "")
         while True:
             live = [row for row in mine if row.state in ("open", "confirmed")]
             if known is None or not live or len(live) + 1 <= known.replicas:
@@ -315,7 +394,7 @@ class NaiveAdmissions:
                 gone["retired"].append(open_[0].name)
             else:
                 chosen = ([row for row in live if self._kind(row) == "od"] or live)[0]
-                chosen.state, chosen.lost_at = "lost", self.now
+                chosen.state, chosen.lost_at = "lost", self.fleet.now
                 gone["lost"].append(chosen.name or chosen.pod)
         taken = sum(self._kind(row) == "od" for row in live)
         wanted = "od" if single or taken < due else "spot"
@@ -325,13 +404,14 @@ class NaiveAdmissions:
         if fact.dry_run:
             for row, state in zip(mine, states, strict=True):
                 row.state = state
-                row.overdue = state == "open" and row.expires <= self.now
+                row.overdue = state == "open" and row.expires <= self.fleet.now
         else:
             answer |= gone
             flags += ["assumed_loss"] * bool(gone["lost"])
             assert asked.replicaset is not None
-            row = Row(asked.replicaset, answer["class"], "open", f"shop/1/{number}")
-            row.expires = self.now + 1000 * self.patience
+            row = Row(asked.replicaset, answer["class"], "open", f"{self.fleet.salt}/1/{number}")
+            patience = self.fleet.setting("spot.reservation_ms", 60_000)
+            row.expires, row.pinned = self.fleet.now + 1000 * patience, fact.user_pin is not None
             self.rows.append(row)
             asked.row = row
             answer["name"] = row.name
@@ -341,8 +421,8 @@ class NaiveAdmissions:
     def _kind(self, row: Row) -> str:
         if row.kind is not None:
             return row.kind
-        pod = self.pods[f"{row.replicaset.rpartition('/')[0]}/{row.pod}"]
-        return "od" if pod.capacity_class == "on-demand" else "spot"
+        pod = self.fleet.fact("pod", f"{row.replicaset.rpartition('/')[0]}/{row.pod}")
+        return self.fleet.says_of(pod) or "spot"
 
     def _forget(self, uid: str) -> None:
         asked = self.asked.get(uid)
@@ -351,7 +431,7 @@ class NaiveAdmissions:
         row = asked.row
         if row is not None and any(row is one for one in self.rows) and row.pod is None:
             if row.state in ("open", "confirmed"):
-                self.to_forget.append((self.now + TEN_MINUTES, uid))
+                self.to_forget.append((self.fleet.now + TEN_MINUTES, uid))
                 return
             self._drop(row)
         del self.asked[uid]
@@ -361,7 +441,3 @@ def _above(pod: PodObserved) -> str | None:
     if pod.owner is None or pod.owner.kind != "ReplicaSet":
         return None
     return f"{pod.cluster}/{pod.namespace}/{pod.owner.name}"
-
-
-def _is_active(pod: PodObserved) -> bool:
-    return not pod.terminating and pod.phase not in ("Succeeded", "Failed")

@@ -135,8 +135,8 @@ class NaiveBook:
     given_up: set[tuple[str, int]] = field(default_factory=set)
     """Pods by subject and life."""
 
-    def free(self, key: str) -> Free:
-        """What is free on a node, which exists."""
+    def free(self, key: str, holdings: Iterable[Holding] | None = None) -> Free:
+        """What is free on a node, which exists; ``holdings`` is what is held there, if that was asked."""
         node = self.fleet.fact("node", key)
         base = node.share_base
         whole = (node.cpu or 0) // 1000
@@ -154,7 +154,7 @@ class NaiveBook:
             used={},
             pods=node.pods,
         )
-        for one in self.all_holdings(key):
+        for one in self.all_holdings(key) if holdings is None else holdings:
             free.milli -= one.milli
             free.memory -= one.memory
             free.storage -= one.storage
@@ -196,10 +196,11 @@ class NaiveBook:
     def crews(self, key: str) -> dict[tuple[str, str], list[str]]:
         """The pods that run on a node and were not given up, in order, by owner and its kind."""
         crews: dict[tuple[str, str], list[str]] = {}
+        cluster, _, node = key.partition("/")
         for subject, pod in self.fleet.all("pod").items():
             if (
-                pod.node is not None
-                and f"{pod.cluster}/{pod.node}" == key
+                pod.node == node
+                and pod.cluster == cluster
                 and is_active(pod)
                 and (subject, self.fleet.life("pod", subject)) not in self.given_up
             ):

@@ -231,7 +231,7 @@ class NaiveDeployments:
     def _lose_with_nodes(self) -> None:
         for subject, standing in list(self.standing.items()):
             for number, one in sorted(standing.held.items()):
-                being = self.fleet.beings.get(("node", one.node))
+                being = self.fleet.beings["node"].get(one.node)
                 stays = (
                     being is not None
                     and being.fact is not None
@@ -396,9 +396,7 @@ class NaiveDeployments:
 
     def decide(self, moment: Moment | None) -> list[Said]:
         """Targets, then whoever gives up, is served although refused, or is touched."""
-        self._touch()
-        self._look_for_growth()
-        said = self._decide_classes(moment)
+        said = self.targets_decided(moment)
         touched, self.touched = self.touched, {}
         self.decided, self.gave_up, self.began_with = set(), set(), {}
         for subject in bytewise(touched):
@@ -414,7 +412,10 @@ class NaiveDeployments:
         self.began_with = {}
         return said
 
-    def _decide_classes(self, moment: Moment | None) -> list[Said]:
+    def targets_decided(self, moment: Moment | None) -> list[Said]:
+        """Targets alone; what is told here is not told again."""
+        self._touch()
+        self._look_for_growth()
         said = []
         for subject in bytewise(self.classes_touched):
             if subject not in self.known_classes:
@@ -620,7 +621,7 @@ class NaiveDeployments:
         """The numbers that go to on-demand nodes; None where classes do not matter."""
         if turn.deploy.strategy in {"FILL", "EACH"} or not self._has_known_class(turn):
             return None
-        pods = 1 if turn.share == 1 else self._target(turn.fact, turn.share)[0]
+        pods, _ = self._target(turn.fact, turn.share)
         return None if pods is None else set(sorted(numbers)[:pods])
 
     def _split(self, turn: Turn) -> None:

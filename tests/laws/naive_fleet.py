@@ -13,6 +13,7 @@ Of the other kinds of decisions it only knows that there are parts which see to 
 are numbered, tells them what happens, and lets each decide in its turn.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,8 +38,6 @@ from tests.laws.naive_book import (
 from tests.laws.naive_part import Moment, Part, Said
 
 DAY = 24 * 60 * 60 * 1_000_000
-
-ObjectKey = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -116,7 +115,8 @@ class NaiveFleet:
     position: int = 0
     now: int = 0
     lives: int = 0
-    beings: dict[ObjectKey, Being] = field(default_factory=dict)
+    beings: dict[str, dict[str, Being]] = field(default_factory=lambda: defaultdict(dict))
+    """By noun and name."""
     grace_until: dict[str, int] = field(default_factory=dict)
     node_grace_until: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -141,6 +141,10 @@ class NaiveFleet:
     ended: list[tuple[str, str, int]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     """Who sees to the other kinds, in the order of the kinds."""
+    unheld: list[Part] = field(default_factory=list)
+    """Those of the parts that decide under ``hold`` too."""
+    listeners: list[Callable[[Fact, str], None]] = field(default_factory=list)
+    """Told of every event, whatever came of it."""
     said: list[Said] = field(default_factory=list)
     """What the parts decided because of the last event."""
     book: NaiveBook = field(init=False)
@@ -211,9 +215,9 @@ class NaiveFleet:
             part.folded()
 
     def _let_parts_decide(self, moment: Moment | None) -> None:
+        for part in self.unheld if self.hold else self.parts:
+            self.said += part.decide(moment)
         if not self.hold:
-            for part in self.parts:
-                self.said += part.decide(moment)
             for part in self.parts:
                 part.settled()
 
@@ -221,24 +225,36 @@ class NaiveFleet:
 
     def fact(self, noun: str, subject: str) -> Any:
         """What an object in force says of itself."""
-        being = self.beings.get((noun, subject))
+        being = self.beings[noun].get(subject)
         return None if being is None else being.fact
 
     def all(self, noun: str) -> dict[str, Any]:
         """What all objects of a noun say of themselves."""
         return {
             subject: being.fact
-            for (of, subject), being in self.beings.items()
-            if of == noun and being.fact is not None
+            for subject, being in self.beings[noun].items()
+            if being.fact is not None
         }
 
     def life(self, noun: str, subject: str) -> int:
         """Which life of an object is in force; no two objects ever share one."""
-        return self.beings[noun, subject].life
+        return self.beings[noun][subject].life
 
     def is_reclaimed(self, node: str) -> bool:
         """Whether a node is about to be taken away."""
-        return self.beings["node", node].reclaimed == self.life("node", node)
+        return self.beings["node"][node].reclaimed == self.life("node", node)
+
+    def says_of(self, pod: workload.PodObserved) -> str | None:
+        """Of which class a pod is by its label, or else by its node; None where neither says."""
+        for word, found in (("on-demand", "od"), ("spot", "spot")):
+            if pod.capacity_class == word:
+                return found
+        node = self.fact("node", f"{pod.cluster}/{pod.node}")
+        label = self.setting("spot.label", "node.kubernetes.io/capacity")
+        says = None if node is None else dict(node.labels).get(label)
+        if says == self.setting("spot.on_demand", "on-demand"):
+            return "od"
+        return "spot" if says == self.setting("spot.spot", "spot") else None
 
     def _wish(self, subject: str) -> workload.DivisionSpec | None:
         fact = self.fact("workload", subject)
@@ -432,7 +448,7 @@ class NaiveFleet:
         for subject, fact in self.all("workload").items():
             spec = self._wish(subject)
             if spec is not None:
-                life = self.beings["workload", subject].life
+                life = self.beings["workload"][subject].life
                 questions[subject] = [life, spec, fact.replicas, self._candidates(spec)]
         return questions
 
@@ -456,18 +472,20 @@ class NaiveFleet:
         if self.effect == "applied":
             for part in self.parts:
                 part.heard(fact, subject)
+        for listen in self.listeners:
+            listen(fact, subject)
         for part in self.parts:
             part.folded()
 
     def _apply(self, fact: Fact, subject: str, source: str) -> None:
         match fact:
             case cluster.ClusterUpserted():
-                before = self.beings.get(("cluster", subject))
+                before = self.beings["cluster"].get(subject)
                 was_life = before.life if before is not None and before.fact is not None else None
                 was_ready = before is not None and before.fact is not None and before.fact.ready
                 self._upsert("cluster", subject, fact, source)
                 if self.effect == "applied":
-                    same = self.beings["cluster", subject].life == was_life
+                    same = self.beings["cluster"][subject].life == was_life
                     if fact.ready or not same:
                         self.grace_until.pop(subject, None)
                     if not fact.ready and same and was_ready and self.grace_ms:
@@ -488,7 +506,7 @@ class NaiveFleet:
                 if self.effect == "applied":
                     self._without_node(subject)
             case cluster.NodeReclaiming():
-                node = self.beings.get(("node", subject))
+                node = self.beings["node"].get(subject)
                 if node is None or node.fact is None:
                     self.effect = "no_effect"
                 else:
@@ -497,7 +515,9 @@ class NaiveFleet:
                 gone = [
                     key
                     for key, there in self.all(fact.noun).items()
-                    if there.cluster == fact.cluster and key not in fact.keys
+                    if there.cluster == fact.cluster
+                    and key not in fact.keys
+                    and (fact.through is None or self.beings[fact.noun][key].at <= fact.through)
                 ]
                 for key in gone:
                     self._bury(fact.noun, key)
@@ -505,10 +525,10 @@ class NaiveFleet:
                         self._without_node(key)
                 self.effect = "applied" if gone else "no_effect"
             case workload.WorkloadUpserted():
-                was = self.beings.get(("workload", subject))
+                was = self.beings["workload"].get(subject)
                 life = None if was is None or was.fact is None else was.life
                 self._upsert("workload", subject, fact, source)
-                if self.effect == "applied" and self.beings["workload", subject].life != life:
+                if self.effect == "applied" and self.beings["workload"][subject].life != life:
                     self._forget_results(subject)
             case workload.WorkloadRemoved():
                 self._remove("workload", subject, fact.uid, fact.revision, source)
@@ -564,12 +584,12 @@ class NaiveFleet:
                 pass
 
     def _node_upserted(self, fact: cluster.NodeUpserted, key: str, source: str) -> None:
-        being = self.beings.get(("node", key))
+        being = self.beings["node"].get(key)
         was = None if being is None or being.fact is None else (being.life, being.fact.ready)
         self._upsert("node", key, fact, source)
         if self.effect != "applied":
             return
-        same = was is not None and self.beings["node", key].life == was[0]
+        same = was is not None and self.beings["node"][key].life == was[0]
         if fact.ready or not same:
             self.node_grace_until.pop(key, None)
         grace = self.setting("grace.node_ms", 0)
@@ -584,7 +604,7 @@ class NaiveFleet:
 
     def _name(self, noun: str, subject: str, uid: str | None) -> None:
         """An event that only names an object does something if it means the life in force."""
-        being = self.beings.get((noun, subject))
+        being = self.beings[noun].get(subject)
         if being is None:
             self.effect = "no_effect"
         elif uid in being.dead:
@@ -593,11 +613,11 @@ class NaiveFleet:
             self.effect = "no_effect"
 
     def _upsert(self, noun: str, subject: str, fact: Any, source: str) -> None:
-        being = self.beings.get((noun, subject))
+        being = self.beings[noun].get(subject)
         if being is None:
             self.lives += 1
             being = Being(fact.uid, fact, self.now, self.lives, self.position)
-            self.beings[noun, subject] = being
+            self.beings[noun][subject] = being
         elif fact.uid in being.dead:
             self.effect = "stale"
             return
@@ -621,7 +641,7 @@ class NaiveFleet:
     def _remove(
         self, noun: str, subject: str, uid: str | None, revision: int | None, source: str
     ) -> None:
-        being = self.beings.get((noun, subject))
+        being = self.beings[noun].get(subject)
         if being is None:
             self.effect = "no_effect"
         elif uid in being.dead:
@@ -645,8 +665,8 @@ class NaiveFleet:
         )
 
     def _bury(self, noun: str, subject: str) -> None:
-        self.beings[noun, subject].fact = None
-        self.beings[noun, subject].at = self.now
+        self.beings[noun][subject].fact = None
+        self.beings[noun][subject].at = self.now
 
     def _forget_results(self, subject: str) -> None:
         self._end(subject)
@@ -654,9 +674,14 @@ class NaiveFleet:
         self.epochs.pop(subject, None)
 
     def _forget_the_long_gone(self) -> None:
-        for (noun, subject), being in list(self.beings.items()):
+        everything = [
+            (noun, subject, being)
+            for noun, beings in self.beings.items()
+            for subject, being in beings.items()
+        ]
+        for noun, subject, being in everything:
             if being.fact is None and being.at + DAY <= self.now:
-                del self.beings[noun, subject]
+                del self.beings[noun][subject]
                 continue
             for uid, until in list(being.dead.items()):
                 if until is not None and until <= self.now:
@@ -665,7 +690,7 @@ class NaiveFleet:
         for about in list(self.newest):
             name, _, place = about.partition("@")
             if not (
-                any((noun, name) in self.beings for noun in ("workload", "volume"))
+                any(name in self.beings[noun] for noun in ("workload", "volume"))
                 or self.book.is_held(name, place)
                 or any(holds(name) for holds in self.keepers)
             ):

@@ -44,7 +44,7 @@ class NaiveIncidents:
         """A node keeps its pieces while some of them are given out."""
         if not isinstance(fact, NodeUpserted):
             return
-        being = self.fleet.beings["node", subject]
+        being = self.fleet.beings["node"][subject]
         life, cut = self.cuts.get(subject, (0, fact))
         told_by, told = self.otherwise.pop(subject, (0, cut))
         base = cut.share_base
@@ -65,7 +65,7 @@ class NaiveIncidents:
     def _restate(self) -> None:
         """Where nobody is bound any more a node is cut as it told last, before anything else happens."""
         for subject, (life, fact) in list(self.otherwise.items()):
-            being = self.fleet.beings["node", subject]
+            being = self.fleet.beings["node"][subject]
             if being.fact is None or being.life != life:
                 del self.otherwise[subject]
             elif not self._is_bound(subject):
@@ -117,7 +117,8 @@ class NaiveIncidents:
         book = self.fleet.book
         for key, node in self.fleet.all("node").items():
             held = book.all_holdings(key)
-            short = {name: -left for name, left in book.free(key).amounts().items() if left < 0}
+            free = book.free(key, held).amounts()
+            short = {name: -left for name, left in free.items() if left < 0}
             if held and short:
                 numbers = " ".join(f"{name}:{left}" for name, left in sorted(short.items()))
                 found[key, "over_committed", key] = numbers

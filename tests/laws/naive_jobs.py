@@ -283,7 +283,7 @@ class NaiveJobs:
             QueueName(name),
             weight=fact.weight,
             priority=fact.priority,
-            seq=self.fleet.beings["queue", name].born,
+            seq=self.fleet.beings["queue"][name].born,
             capability={Resource(key): amount for key, amount in fact.capability},
             guarantee={Resource(key): amount for key, amount in fact.guarantee},
             is_open=fact.open,
@@ -320,7 +320,7 @@ class NaiveJobs:
         }
         jobs = {
             job: (
-                self.fleet.beings["workload", job].born,
+                self.fleet.beings["workload"][job].born,
                 fact.queue,
                 fact.priority,
                 fact.gang_min,
@@ -463,7 +463,7 @@ class Floor:
         self.jobs = jobs
         self.names = jobs.in_line()
         self.facts = {job: jobs.fleet.fact("workload", job) for job in self.names}
-        self.seq = {job: jobs.fleet.beings["workload", job].born for job in self.names}
+        self.seq = {job: jobs.fleet.beings["workload"][job].born for job in self.names}
         self.total = jobs.total()
         self.nodes = jobs._nodes()
         self.room = {node: jobs.free(node) for node in self.nodes}

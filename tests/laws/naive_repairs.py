@@ -1,26 +1,35 @@
-"""A slow, literal model of repairs: which instances belong on on-demand nodes and are on spot nodes.
+"""A slow, literal model of repairs: what belongs on on-demand nodes and is on spot nodes.
 
 After each event every open proposal is looked at: whether what it would move is where it was, and
 whether the nodes that it would go to are there. Who was decided about, and who sits on a node whose
 labels changed, is looked at anew; how one finds another place is for the model of deployments to say.
+
+Where the ledger does not decide the nodes of a workload its pods are looked at after every event, all
+of them (``tests.laws.naive_evictions``). A pod that is gone or ended, or of another life, is not where
+it was; one on another node is, so what is open of it is replaced and not withdrawn.
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ledger.facts.control import ProposalApproved
 from ledger.facts.event import Fact
 from tests.laws.model import bytewise
-from tests.laws.naive_deployments import Instance, NaiveDeployments
+from tests.laws.naive_admissions import NaiveAdmissions
+from tests.laws.naive_deployments import NaiveDeployments
+from tests.laws.naive_evictions import NaiveEvictions
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
 
 
 class Move(NamedTuple):
-    """An instance that would go to another node."""
+    """An instance that would go to another node, or a pod that would be evicted."""
 
-    number: int
+    thing: str
+    """The number or the name."""
     out: str
     into: str
+    """Nowhere, if evicted."""
 
 
 @dataclass(slots=True)
@@ -32,9 +41,42 @@ class Open:
     """Of the workload."""
     moves: list[Move]
     seats: list[tuple[str, int] | None]
-    """Where that is which would be moved."""
+    """Where that is which would be moved; of a pod, which life of it."""
     lives: list[int]
-    """Of the nodes that it would go to."""
+    """Of the nodes that it would go to, if it would go to any."""
+
+
+@dataclass(slots=True)
+class NaiveApprovals:
+    """What is carried out between targets and deployments: a part of its own, because it comes before those."""
+
+    fleet: NaiveFleet
+    repairs: "NaiveRepairs | None" = None
+
+    def __post_init__(self) -> None:
+        self.fleet.parts.append(self)
+
+    def moments(self) -> list[Moment]:
+        """Nothing runs out."""
+        return []
+
+    def fired(self, moment: Moment) -> None:
+        """Nothing runs out."""
+
+    def heard(self, fact: Fact, subject: str) -> None:
+        """Told to the repairs."""
+
+    def folded(self) -> None:
+        """What follows is seen by the repairs, after the deployments."""
+
+    def settled(self) -> None:
+        """Nothing follows."""
+
+    def decide(self, moment: Moment | None) -> list[Said]:
+        """Carry out what was approved, the lowest number first."""
+        assert self.repairs is not None
+        said = self.repairs.deployments.targets_decided(moment)
+        return said + self.repairs.carried_out(moment)
 
 
 @dataclass(slots=True)
@@ -43,12 +85,16 @@ class NaiveRepairs:
 
     fleet: NaiveFleet
     deployments: NaiveDeployments
+    admissions: NaiveAdmissions
     open: dict[str, Open] = field(default_factory=dict)
     labels: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Of each node, with its life."""
     looked_at: set[str] = field(default_factory=set)
+    approved: set[int] = field(default_factory=set)
+    evictions: NaiveEvictions = field(init=False)
 
     def __post_init__(self) -> None:
+        self.evictions = NaiveEvictions(self.fleet, self.deployments, self.admissions)
         self.fleet.parts.append(self)
 
     def moments(self) -> list[Moment]:
@@ -59,10 +105,37 @@ class NaiveRepairs:
         """Only what follows matters."""
 
     def heard(self, fact: Fact, subject: str) -> None:
-        """Only what follows matters."""
+        """Somebody says yes to what is open."""
+        if isinstance(fact, ProposalApproved):
+            if fact.proposal in self.evicting() and fact.proposal not in self.approved:
+                self.approved.add(fact.proposal)
+            else:
+                self.fleet.effect = "no_effect"
 
     def settled(self) -> None:
         """Nothing follows."""
+
+    def evicting(self) -> list[int]:
+        """The numbers of those that are open and evict pods."""
+        return sorted(one.number for one in self.open.values() if not one.lives)
+
+    def carried_out(self, moment: Moment | None) -> list[Said]:
+        """Everything that is approved and open."""
+        said = []
+        for subject, one in sorted(self.open.items(), key=lambda item: item[1].number):
+            if one.number not in self.approved:
+                continue
+            del self.open[subject]
+            if all(self.evictions.may_go(subject, move.thing, move.out) for move in one.moves):
+                made = self._heading("repair", subject, one.number, moment)
+                made.rows = {move.thing: move.out for move in one.moves}
+                self.evictions.told_to_go |= {seat for seat in one.seats if seat is not None}
+            else:
+                made = self._heading("refusal", subject, one.number, moment)
+                made.reason, made.waits_for = "not_movable", "nothing"
+            said.append(made)
+        self.approved = set()
+        return said
 
     def folded(self) -> None:
         """Who is withdrawn, and on which nodes the labels changed."""
@@ -90,32 +163,40 @@ class NaiveRepairs:
                 self.looked_at.add(made.subject)
                 if made.kind == "deployment" and made.subject in self.open:
                     self._withdraw(made.subject)
+        self.looked_at |= self.evictions.subjects()
+        self.looked_at |= {subject for subject, one in self.open.items() if not one.lives}
         said = []
         for subject in bytewise(self.looked_at):
             moves = self._moves(subject)
+            moves += [Move(name, out, "") for name, out in self.evictions.going(subject)]
             open_ = self.open.pop(subject, None)
             if moves == ([] if open_ is None else open_.moves):
                 if open_ is not None:
                     self.open[subject] = open_
                 continue
-            number = self.fleet.number
-            self.fleet.number += 1
-            ran_out = None if moment is None else (moment.kind, moment.subject)
-            made = Said(number, self.fleet.position, ran_out, "proposal", subject, None)
-            made.previous = None if open_ is None else open_.number
-            made.rows = {str(one.number): f"{one.out} -> {one.into}" for one in moves}
+            before = None if open_ is None else open_.number
+            made = self._heading("proposal", subject, before, moment)
+            made.rows = {one.thing: f"{one.out} -> {one.into}" for one in moves}
             said.append(made)
             if moves:
-                held = self.deployments.standing[subject].held
                 self.open[subject] = Open(
-                    number,
+                    made.number,
                     self.fleet.life("workload", subject.split("@")[0]),
                     moves,
-                    [_where(held[one.number]) for one in moves],
-                    [self.fleet.life("node", one.into) for one in moves],
+                    [self._seat(subject, one) for one in moves],
+                    [self.fleet.life("node", one.into) for one in moves if one.into],
                 )
         self.looked_at = set()
         return said
+
+    def _heading(
+        self, kind: str, subject: str, previous: int | None, moment: Moment | None
+    ) -> Said:
+        """Of a decision that is the last one about nobody."""
+        number = self.fleet.number
+        self.fleet.number += 1
+        ran_out = None if moment is None else (moment.kind, moment.subject)
+        return Said(number, self.fleet.position, ran_out, kind, subject, previous)
 
     def _withdraw(self, subject: str) -> None:
         self.fleet.ended.append(("proposal", subject, self.open.pop(subject).number))
@@ -127,19 +208,22 @@ class NaiveRepairs:
             or self.fleet.life("workload", name) != one.life
         ):
             return False
-        held = self.deployments.standing[subject].held
-        if any(
-            _where(held.get(move.number)) != seat
-            for move, seat in zip(one.moves, one.seats, strict=True)
-        ):
+        if [self._seat(subject, move) for move in one.moves] != one.seats:
             return False
-        for move, life in zip(one.moves, one.lives, strict=True):
+        for move, life in zip((move for move in one.moves if move.into), one.lives, strict=True):
             node = self.fleet.fact("node", move.into)
             if node is None or self.fleet.life("node", move.into) != life:
                 return False
             if not (node.ready or move.into in self.fleet.node_grace_until):
                 return False
         return True
+
+    def _seat(self, subject: str, move: Move) -> tuple[str, int] | None:
+        """Where an instance is, or which life of a pod; None where it is not any more."""
+        if not move.into:
+            return self.evictions.life(subject, move.thing)
+        one = self.deployments.standing[subject].held.get(int(move.thing))
+        return None if one is None else (one.node, one.node_life)
 
     def _moves(self, subject: str) -> list[Move]:
         model = self.deployments
@@ -169,12 +253,8 @@ class NaiveRepairs:
             if isinstance(chosen, str):
                 break
             model._put(turn, chosen, [number])
-            moves.append(Move(number, one.node, held[number].node))
+            moves.append(Move(str(number), one.node, held[number].node))
         turn.standing.held = before
         self.fleet.book.asking = None
         model.began_with = {}
         return moves
-
-
-def _where(one: Instance | None) -> tuple[str, int] | None:
-    return None if one is None else (one.node, one.node_life)

@@ -17,6 +17,7 @@ from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
 from ledger.units import Subject
 from tests.histories import History
+from tests.laws import split_histories
 from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
 from tests.laws.two_fleets import difference, least_difference
 
@@ -50,6 +51,17 @@ def test_jobs_that_want_the_same_room_are_placed_and_stand_in_the_way_alike(seed
         pytest.fail(least_difference(happenings))
     kinds = Counter(made.kind for step in steps for made in step.decisions)
     assert kinds["allocation"] > 3, "otherwise nobody stood in the way"
+
+
+@pytest.mark.parametrize("seed", range(70, 74))
+def test_pods_that_others_place_are_told_to_go_alike(seed: int) -> None:
+    happenings = split_histories.history(seed, EVENTS)
+    reached: Counter[str] = Counter()
+
+    if difference(happenings, reached) is not None:
+        pytest.fail(least_difference(happenings))
+    assert reached["proposal"] > 1, "otherwise nobody was short"
+    assert reached["repair"], "otherwise nobody was told to go"
 
 
 @pytest.mark.long

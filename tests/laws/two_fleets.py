@@ -3,47 +3,62 @@
     python -m tests.laws.two_fleets --seed 1 --histories 2000 --events 220
 
 Each history is a seed (``tests.laws.crowded_histories``); with ``--jobs`` there are jobs in it that
-want the same room. Of one in which the two differ the smallest part is told in which they still do.
+want the same room, and with ``--pods`` it is one of pods that others place (``split_histories``). Of one
+in which the two differ the smallest part is told in which they still do.
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from ledger.decisions.step import Step
+from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.cluster import NodeUpserted
+from ledger.facts.control import ProposalApproved
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
+from ledger.facts.event import Fact
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
+from ledger.facts.repair import Repair
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.rooms import free
 from ledger.reducers.world import World
-from tests.histories import FLEET, History, allocation, subject_of
+from tests.histories import FLEET, History, allocation, approved, subject_of
+from tests.laws import split_histories
 from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
+from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_book import Bound
 from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
 from tests.laws.naive_jobs import NaiveJobs
 from tests.laws.naive_part import Said, heading
-from tests.laws.naive_repairs import NaiveRepairs
+from tests.laws.naive_repairs import NaiveApprovals, NaiveRepairs
 
 
-def difference(happenings: Sequence[Happening]) -> str | None:
-    """What the two first disagree about; None where they never do."""
+def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
+    """What the two first disagree about; None where they never do.
+
+    ``reached`` counts what the history came to.
+    """
     log = History()
     naive = NaiveFleet(salt=FLEET)
+    admissions = NaiveAdmissions(naive)
+    approvals = NaiveApprovals(naive)
     deployments = NaiveDeployments(naive)
     NaiveJobs(naive)
-    NaiveRepairs(naive, deployments)
+    approvals.repairs = repairs = NaiveRepairs(naive, deployments, admissions)
     NaiveIncidents(naive)
-    for place, (fact, after) in enumerate(happenings):
+    for place, (drawn, after) in enumerate(happenings):
+        fact = admissions.meant(drawn)
+        fact = meant(fact, repairs.evicting(), log.world.proposals.matters)
         step = log.add(fact, after=after)
         divided = naive.add(
             fact, subject=subject_of(fact), source="test", at=log.events[-1].recorded_at
@@ -59,7 +74,18 @@ def difference(happenings: Sequence[Happening]) -> str | None:
         for what, engine, model in pairs:
             if engine != model:
                 return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+        if reached is not None:
+            reached.update(f"{said.kind} {said.reason}".strip() for said in naive.said)
     return None
+
+
+def meant(fact: Fact, evicting: Sequence[int], open_: Collection[int]) -> Fact:
+    """An approval of evictions that are proposed, if any are; else of nothing that is open."""
+    if not isinstance(fact, ProposalApproved):
+        return fact
+    if evicting and fact.proposal < 9:
+        return approved(evicting[fact.proposal % len(evicting)])
+    return approved(max([fact.proposal, *open_]) + 1)
 
 
 def _free(world: World) -> dict[str, dict[str, int]]:
@@ -155,6 +181,18 @@ def _said(made: Decision) -> Said:
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
         case Proposal() as proposal:
             said.rows = {move.thing: f"{move.out} -> {move.into}" for move in proposal.moves}
+        case Admission() as admission:
+            # By what it says it is told apart from targets; what came before it is not compared.
+            said.kind, said.previous = "admission", None
+            said.rows = {
+                "class": str(admission.capacity_class),
+                "name": str(admission.reservation),
+                "flags": str([*admission.flags]),
+                "retired": str([*admission.retired]),
+                "lost": str([*admission.assumed_lost]),
+            }
+        case Repair() as repair:
+            said.rows = {one.pod: one.node for one in repair.evict}
         case Incident() as incident:
             numbers = " ".join(f"{name}:{number}" for name, number in incident.numbers)
             said.rows, said.reason = {incident.node: numbers}, incident.what
@@ -198,21 +236,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--events", type=int, default=220)
-    parser.add_argument("--jobs", action="store_true", help="beside the others")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--jobs", action="store_true", help="beside the others")
+    which.add_argument("--pods", action="store_true", help="that others place")
     parser.add_argument("--stop-after", type=int, default=1, help="so many that differ")
     asked = parser.parse_args()
-    tells = with_jobs if asked.jobs else history
+    tells = with_jobs if asked.jobs else split_histories.history if asked.pods else history
     began = time.monotonic()
-    differ = 0
+    differ, reached = 0, Counter[str]()
     for seed in range(asked.seed, asked.seed + asked.histories):
         whole = tells(seed, asked.events)
-        if difference(whole) is None:
+        if difference(whole, reached) is None:
             continue
         differ += 1
         sys.stdout.write(f"seed {seed}, {least_difference(whole)}\n")
         if differ == asked.stop_after:
             break
     spent = round(time.monotonic() - began)
+    for what, count in sorted(reached.items()):
+        sys.stdout.write(f"  {count:8} {what}\n")
     sys.stdout.write(f"seeds {asked.seed} to {seed}: {differ} differ, {spent} s\n")
     return 1 if differ else 0
 

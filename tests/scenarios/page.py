@@ -17,7 +17,7 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            name=, index=, start=, can_list=yes
     listed u1 7 shop/1/0 shop/1/2          these are all of the template's pods that carry a reservation
     bypassed u1                            it was created without our answer
-    inventory m1 pods shop/web-1           these are all pods of the cluster
+    inventory m1 pods shop/web-1           these are all pods of the cluster; replicasets
     gone pod m1/shop/web-1                 it is gone
     replicaset m1/shop/web-7 of=Deployment:web
                                            whose it is; replicas=3, how many pods it is to have
@@ -584,6 +584,8 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return bypassed(uid)
         case "inventory", [name, "pods", *keys]:
             return listed(name, "pod", keys)
+        case "inventory", [name, "replicasets", *keys]:
+            return listed(name, "replicaset", keys)
         case "gone", ["pod", key]:
             return pod_gone(*key.split("/"))
         case "replicaset", [key, *more]:
