@@ -41,7 +41,8 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     disk m1/n1/d1 100 left=80 zone=a tags=ssd,hdd
                                            a disk of 100 bytes, 80 of them available; kept=, evicting=yes,
                                            allow=no, schedulable=no, node_tags=, node_ready=no,
-                                           node_allow=no. Without a cluster: disk n1/d1
+                                           node_allow=no. Without a cluster: disk n1/d1. kept=policy
+                                           is a default disk of which nothing is said
     volume pv 3x10 node_soft=yes alpha=1/2 three replicas of ten bytes; zone_soft=, disk_soft=, disks=tag,
                                            nodes=tag
     gone disk m1/n1/d1, gone volume pv     one is gone
@@ -603,7 +604,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 *_three(key),
                 maximum=int(maximum),
                 available=_whole(told.pop("left", None)),
-                reserved=int(told.pop("kept", "0")),
+                reserved=_whole(None if (kept := told.pop("kept", "0")) == "policy" else kept),
                 zone=told.pop("zone", ""),
                 uid=told.pop("uid", None),
                 revision=_whole(told.pop("revision", None)),
