@@ -9,6 +9,9 @@ for what only runs.
 Nodes are read cluster by cluster, and what was read of them is kept (``ledger.decisions.spare``); the
 core has them resource by resource.
 
+Where the policy has a history, what namespaces with waiting tasks used before is read too
+(``ledger.reducers.past_use``), as what it counts for on top of what they hold.
+
 A job may be restricted in where its tasks go: by the clusters of its division or those that its
 selector matches, by its cluster, by its node selector. Jobs that are restricted alike are in one
 pool of the nodes that are left to them.
@@ -21,6 +24,7 @@ from operator import add
 from typing import Final, NamedTuple
 
 from ledger.core.capacity.volume_requests import volume_requests
+from ledger.core.fairshare.decay import DecayPolicy, PastUse
 from ledger.core.fairshare.queues import Queue
 from ledger.core.fairshare.resources import (
     JobName,
@@ -29,8 +33,8 @@ from ledger.core.fairshare.resources import (
     Resource,
 )
 from ledger.core.fairshare.room import SLOTS, Ground, PoolName
-from ledger.core.fairshare.round import Alike, Holding, Job
-from ledger.decisions import spare
+from ledger.core.fairshare.round import Alike, Charges, Holding, Job
+from ledger.decisions import spare, versions
 from ledger.decisions.spare import Nodes
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import TaskRequest
@@ -39,6 +43,7 @@ from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.policy import NamespaceScope
 from ledger.facts.quota import QueueUpserted
 from ledger.facts.workload import WorkloadUpserted
+from ledger.reducers.past_use import bucket_of, factor_of
 from ledger.reducers.rooms import takes_work
 from ledger.reducers.tasks import (
     ANYWHERE,
@@ -46,6 +51,7 @@ from ledger.reducers.tasks import (
     QueueNamespace,
     Tasks,
     Use,
+    Vector,
     Where,
     used_with,
     where,
@@ -98,6 +104,9 @@ class Contest:
     """By whatever runs, in known queues."""
     weights: Mapping[NamespaceName, int]
     """Of the namespaces that hold or want something."""
+    charges: Charges
+    """What past use counts for, of the namespaces that want something; who is charged nothing is not
+    listed."""
 
 
 def read(world: World) -> Contest:
@@ -146,6 +155,7 @@ def read(world: World) -> Contest:
         ground=_ground(nodes, inside),
         used=used,
         weights={NamespaceName(name): jobs.weight(name) for name in sorted(namespaces)},
+        charges=_charges(world, contenders.values()),
     )
 
 
@@ -262,6 +272,8 @@ def spelled(contest: Contest) -> bytes:
         "used": [[*key, *contest.used[key]] for key in sorted(contest.used)],
         "weights": [[name, weight] for name, weight in contest.weights.items()],
     }
+    if contest.charges:
+        told["charges"] = [[*key, _plain(contest.charges[key])] for key in sorted(contest.charges)]
     members = {name: canonical(value) for name, value in told.items()}
     return together({**members, "nodes": _nodes_spelled(contest)})
 
@@ -299,6 +311,44 @@ def used_after(
 
 def _plain(told: Mapping[Resource, int]) -> dict[str, Plain]:
     return {str(resource): told[resource] for resource in sorted(told)}
+
+
+def _charges(world: World, jobs: Iterable[Contender]) -> Charges:
+    """What past use counts for, in the queues in which it does for somebody in line."""
+    known, history = world.jobs, world.policy.fairshare.history
+    if history is None:
+        return {}
+    per_queue = world.policy.fairshare.scope == "per_queue"
+    in_line = {(job.tasks.queue if per_queue else "", job.tasks.namespace) for job in jobs}
+    past: dict[tuple[QueueName, NamespaceName], PastUse] = {}
+    for key in sorted(known.past):
+        counts = (key.queue if per_queue else "", key.namespace) in in_line
+        if counts and key.queue in known.queues:
+            kept, use = known.past[key], known.used.get(key, NO_USE)
+            past[QueueName(key.queue), NamespaceName(key.namespace)] = PastUse(
+                at=kept.at,
+                held=amounts(use),
+                spent=_named(kept.spent),
+                means=_named(kept.means),
+                penalty=_named(kept.penalty),
+            )
+    policy = DecayPolicy(
+        bucket=bucket_of(history),
+        factor=factor_of(history),
+        weight=history.past_weight,
+        entry_penalty=history.entry_penalty,
+    )
+    rules = versions.fairshare(world.policy.algorithms.fairshare)
+    charged = rules.charges(past, world.now, policy)
+    counted = {
+        key: {name: amount for name, amount in told.items() if amount}
+        for key, told in charged.items()
+    }
+    return {key: told for key, told in counted.items() if told}
+
+
+def _named(vector: Vector) -> dict[Resource, int]:
+    return dict(zip(RESOURCES, vector, strict=True))
 
 
 def _sizes(volumes: tuple[str, ...]) -> int:

@@ -24,8 +24,9 @@ last, as refusals:
 
 Whoever was not reached because the round was full is told nothing: it is not over for them.
 
-What was used before (``fairshare.history`` of the policy, ``ledger.core.fairshare.decay``) does not count
-yet: every round goes by what is held.
+Where the policy has a ``history``, what was used before counts on top of what is held, in the order of
+namespaces and nowhere else, and the first decision tells what it counts for. That it fades makes no
+round due: it changes who is next, and nobody is while there is no room.
 """
 
 from collections import Counter
@@ -69,7 +70,7 @@ from ledger.facts import eviction
 from ledger.facts.allocation import Allocation, Placed, TaskRequest, Way
 from ledger.facts.canonical import Plain, canonical, digest_of, together
 from ledger.facts.eviction import Ballot, Evicted, Eviction
-from ledger.facts.fair_share import NamespaceShare, RoundTold
+from ledger.facts.fair_share import NamespaceShare, PastCharge, RoundTold
 from ledger.facts.policy import JobKey
 from ledger.facts.policy import Voter as NamedVoter
 from ledger.facts.refusal import Refusal
@@ -176,7 +177,7 @@ def answer(world: World) -> Sequence[Answered]:
     inputs = digest_of(spelled(world, contest)).hex()
     version = world.policy.algorithms.fairshare
     if outcomes:
-        told = RoundTold(number, _shares(world, contest, came))
+        told = RoundTold(number, _shares(world, contest, came), _past_uses(contest))
         subject, branch, outcome = outcomes[0]
         outcomes[0] = subject, branch, replace(outcome, round=told)
     return [
@@ -229,6 +230,7 @@ def _played(world: World, contest: Contest) -> _Came:
             nodes=contest.ground,
             running=read_off.running(contest, policy.scope),
             weights=contest.weights,
+            charges=contest.charges,
             job_order=[_RANKS[key] for key in policy.job_order],
             max_tasks=most,
             scope=policy.scope,
@@ -624,6 +626,15 @@ def _shares(world: World, contest: Contest, came: _Came) -> tuple[NamespaceShare
         if key not in now
     ]
     return tuple(sorted(rows, key=_key))
+
+
+def _past_uses(contest: Contest) -> tuple[PastCharge, ...]:
+    """What past use counted for, of everybody and everything for which it was anything."""
+    return tuple(
+        PastCharge(queue, namespace, resource, charged[resource])
+        for (queue, namespace), charged in sorted(contest.charges.items())
+        for resource in sorted(charged)
+    )
 
 
 def _standing(

@@ -34,10 +34,12 @@ from ledger.core.division.regions import Bounds, Region, TooFew
 from ledger.core.division.selection import Candidate, Selection, select, select_by_region
 from ledger.core.division.shortage import Shortage
 from ledger.core.division.webster import Apportionment, apportion
+from ledger.core.fairshare.decay import DecayPolicy, PastUse, charges
 from ledger.core.fairshare.deserved import Claim, Fill, fill
 from ledger.core.fairshare.eviction import Evictions, preempt, reclaim
+from ledger.core.fairshare.resources import NamespaceName, QueueName
 from ledger.core.fairshare.room import Ground, PoolName, Room
-from ledger.core.fairshare.round import Round, RoundQuestion, allocate
+from ledger.core.fairshare.round import Charges, Round, RoundQuestion, allocate
 from ledger.core.fairshare.stage import Scene
 from ledger.core.lot import Lot
 from ledger.core.placement.answer import Placement
@@ -52,7 +54,7 @@ from ledger.core.spot.repair import Repair, ordinals_to_recreate, proposed_repai
 from ledger.core.spot.slots import Admission, Admitted, Slots, Template, admit, must_list
 from ledger.core.spot.target import Strictness, Target, Workload, target
 from ledger.reducers.registry import Versions
-from ledger.units import ClusterName, NodeName, Replicas, Weight
+from ledger.units import ClusterName, Microseconds, NodeName, Replicas, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,10 @@ class FairshareRules:
     room: Callable[[Ground, Sequence[PoolName]], Room]
     """For tasks that ask for nothing but a slot."""
     fill: Callable[[Fraction, Sequence[Claim]], Fill]
+    charges: Callable[
+        [Mapping[tuple[QueueName, NamespaceName], PastUse], Microseconds, DecayPolicy], Charges
+    ]
+    """What past use counts for."""
 
 
 def fairshare(version: int) -> FairshareRules:
@@ -322,7 +328,12 @@ FAIRSHARE: Final = Versions(
     "fairshare",
     {
         1: FairshareRules(
-            allocate=allocate, preempt=preempt, reclaim=reclaim, room=_slots_1, fill=fill
+            allocate=allocate,
+            preempt=preempt,
+            reclaim=reclaim,
+            room=_slots_1,
+            fill=fill,
+            charges=charges,
         )
     },
 )

@@ -27,7 +27,8 @@ class DiskUpserted:
     region: str
     maximum: Bytes
     available: Bytes
-    reserved: Bytes
+    reserved: Bytes | None
+    """None leaves it to the fleet's policy: a default disk of which nothing is said."""
     type: DiskType
     tags: tuple[str, ...]
     node_tags: tuple[str, ...]

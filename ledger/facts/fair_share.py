@@ -1,7 +1,8 @@
 """What a round of jobs says of itself, whichever of its decisions says it.
 
 A round makes many decisions. What is true of all of them stands in the first: which namespaces
-stand otherwise in their queues than the last time somebody said so.
+stand otherwise in their queues than the last time somebody said so, and, where the policy has a
+history, what was counted for past use.
 """
 
 from dataclasses import dataclass
@@ -27,6 +28,15 @@ class NamespaceShare(NamedTuple):
     """The dominant share of all it holds in the queue, divided by its weight."""
 
 
+class PastCharge(NamedTuple):
+    """What was counted on top of what a namespace held in a queue, of one resource."""
+
+    queue: str
+    namespace: str
+    resource: str
+    charged: int
+
+
 @dataclass(frozen=True, slots=True)
 class RoundTold:
     """Which round it was, and what the first of its decisions says for all of them."""
@@ -36,16 +46,28 @@ class RoundTold:
     shares: tuple[NamespaceShare, ...] = ()
     """Those that are not as they were told last. One that nothing is asked for any more is told
     with nothing requested and nothing held."""
+    past: tuple[PastCharge, ...] = ()
+    """Of the namespaces in line."""
 
 
 def round_plain(told: RoundTold) -> Plain:
     """As a record spells it."""
-    return {"number": told.number, "shares": [_share_plain(share) for share in told.shares]}
+    plain: dict[str, Plain] = {
+        "number": told.number,
+        "shares": [_share_plain(share) for share in told.shares],
+    }
+    if told.past:
+        plain["past"] = [one._asdict() for one in told.past]
+    return plain
 
 
 def round_read(plain: dict[str, Any]) -> RoundTold:
     """What ``round_plain`` spelled."""
-    return RoundTold(plain["number"], tuple(_share(share) for share in plain["shares"]))
+    return RoundTold(
+        plain["number"],
+        tuple(_share(share) for share in plain["shares"]),
+        tuple(PastCharge(**one) for one in plain.get("past", ())),
+    )
 
 
 def ratio_plain(ratio: Fraction | None) -> Plain:

@@ -24,7 +24,7 @@ from ledger.facts.fair_share import RoundTold
 from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import objects, rounds
+from ledger.reducers import objects, past_use, rounds
 from ledger.reducers.book import Change
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
@@ -207,6 +207,8 @@ def allocated(world: World, decision: Decision, allocation: Allocation) -> World
     world = replace(world, jobs=replace(world.jobs, on=on))
     after = replace(tasks, running=running.finish(), held=used, lost=_NO_COUNTS)
     world = with_holdings(_put(world, subject, after), _changes(allocation))
+    key = QueueNamespace(tasks.queue, tasks.namespace)
+    world = past_use.entered(world, key, allocation.request, len(allocation.tasks))
     if allocation.full:
         world = rounds.full(world)
     if allocation.waiting:
@@ -475,12 +477,13 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
     if tasks.waiting and not (was is not None and was.waiting and tasks.queue == was.queue):
         waiting = waiting.set(tasks.queue, waiting.get(tasks.queue, _NOBODY).set(subject, None))
         contenders += tasks.queue in jobs.queues
-    used, turned = jobs.used, world.turned
+    used, past, turned = jobs.used, jobs.past, world.turned
     if was is None or (was.queue, was.held) != (tasks.queue, tasks.held):
         for state, sign in ((was, -1), (tasks, 1)):
             if state is None or state.held == NO_USE:
                 continue
             key = QueueNamespace(state.queue, state.namespace)
+            past = past_use.looked(world, past, key)
             turned = turned.set(Account("job", subject), None)
             turned = turned.set(Account("queue", Subject("/".join(key))), None)
             there = used.get(key, NO_USE)
@@ -496,6 +499,7 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
             waiting=waiting,
             contenders=contenders,
             used=used,
+            past=past,
         ),
         turned=turned,
     )

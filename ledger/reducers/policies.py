@@ -9,7 +9,7 @@ read how shares are made.
 from ledger.facts.control import PolicyChanged
 from ledger.facts.genesis import policy_digest
 from ledger.facts.policy import Policy, merge
-from ledger.reducers import retries, rounds, volumes
+from ledger.reducers import past_use, retries, rounds, volumes
 from ledger.reducers.replacing import replace
 from ledger.reducers.world import World
 
@@ -25,6 +25,7 @@ def changed(world: World, fact: PolicyChanged) -> World:
         world = retries.other_policy(world, "deployment")
     if _stores_by(before) != _stores_by(after):
         world = volumes.other_policy(world)
+    world = past_use.changed(world, before.fairshare.history)
     return world if _shares_by(before) == _shares_by(after) else rounds.changed(world)
 
 

@@ -156,7 +156,7 @@ def numbered(volume: Subject, copies: Copies, name: str) -> Replica | None:
     return next((one for one in copies.replicas if replica_name(volume, one.number) == name), None)
 
 
-def with_disk(disks: Disks, fact: DiskUpserted, *, service: Service) -> Disks:
+def with_disk(disks: Disks, fact: DiskUpserted, *, reserved: Bytes, service: Service) -> Disks:
     """A disk as it now is, and its node as the disk's event tells of it."""
     name = host_name(fact.cluster, fact.node)
     host = disks.hosts.get(name)
@@ -165,7 +165,7 @@ def with_disk(disks: Disks, fact: DiskUpserted, *, service: Service) -> Disks:
         name=fact.disk,
         maximum=fact.maximum,
         available=fact.available,
-        reserved=fact.reserved,
+        reserved=reserved,
         scheduled=Bytes(0) if before is None else before.scheduled,
         type=fact.type,
         tags=fact.tags,

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ledger.facts.cluster import Labels
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines
+from ledger.reducers import deadlines, past_use
 from ledger.reducers.replacing import replace
 from ledger.reducers.tasks import Rounds, Where
 from ledger.reducers.world import World
@@ -59,7 +59,7 @@ def fired(world: World, deadline: Deadline) -> World:
 
 def closed(world: World) -> World:
     """A round has closed: the next one is not due before something changes."""
-    world = _not_due(world)
+    world = past_use.caught_up(_not_due(world))
     rounds = world.jobs.rounds
     return _put(world, replace(rounds, closed=rounds.closed + 1, changed=False, done=True))
 

@@ -8,7 +8,7 @@ What a round reads is kept where it is found: the jobs that wait by their queue,
 holds in a queue and a job holds as sums, and the jobs that have tasks on a node by that node.
 
 How these change is told in ``ledger.reducers.jobs``, when a round closes in
-``ledger.reducers.rounds``.
+``ledger.reducers.rounds``, what counts of the past in ``ledger.reducers.past_use``.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from ledger.facts.fair_share import NamespaceShare
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Holding
-from ledger.units import ClusterName, Position, Subject
+from ledger.units import ClusterName, Microseconds, Position, Subject
 
 
 class RunningTask(NamedTuple):
@@ -100,6 +100,23 @@ class QueueNamespace(NamedTuple):
     namespace: str
 
 
+Vector = tuple[int, int, int]
+"""Of cpu, memory and storage."""
+
+
+class PastUse(NamedTuple):
+    """What a namespace used of a queue (``ledger.reducers.past_use``)."""
+
+    at: Microseconds
+    """As far as it is told."""
+    spent: Vector
+    """In the open bucket: amounts times microseconds."""
+    means: Vector
+    """Of the buckets before, in fine parts of a unit."""
+    penalty: Vector
+    """For the tasks that got places in the open bucket, likewise."""
+
+
 @dataclass(frozen=True)
 class Rounds:
     """When a round of jobs closes (``ledger.reducers.rounds``)."""
@@ -142,6 +159,8 @@ class Jobs:
     on: Map[Subject, Map[Subject, int]]
     """How many tasks of which jobs run on a node."""
     used: Map[QueueNamespace, Use]
+    past: Map[QueueNamespace, PastUse]
+    """Where the policy has a history; else nothing."""
     queues: Map[str, Position]
     """The queues that are known, each with its first upsert in its present life."""
     weights: Map[str, Map[Subject, int]]
@@ -167,6 +186,7 @@ NO_JOBS: Final = Jobs(
     choosy=Map(),
     on=Map(),
     used=Map(),
+    past=Map(),
     queues=Map(),
     weights=Map(),
     rounds=Rounds(

@@ -11,6 +11,9 @@ back holds its disk and is waited for, as long as the policy says when it breaks
 all it is replaced at once. What an event releases is free at once. That a node is not ready changes
 nothing for the replicas there.
 
+What is reserved of a default disk is for the policy to say, where its owner does not: so much of it as the policy
+says at that moment. It stays until an event says otherwise; another policy is about disks that come.
+
 Whoever is refused and waits for disks may be served when any disk, or a node with disks, is not as
 it was, but for a disk that only offers less, or something is given back. A refusal ends by the event itself if nothing is wanted any more.
 """
@@ -62,7 +65,7 @@ from ledger.reducers.world import (
     Released,
     World,
 )
-from ledger.units import NodeName, Subject
+from ledger.units import Bytes, NodeName, Subject
 
 WAITS_FOR_DISKS: Final = "disks"
 """For another state of any disk or of its node."""
@@ -129,7 +132,8 @@ def disk_upserted(world: World, subject: Subject, fact: DiskUpserted, *, source:
     if told.replaced is not None:
         world = proposals.targets_gone(_lose(world, [at]), _names([at]))
     service = _service(world, Subject(f"{fact.cluster}/{fact.node}"))
-    return _put(world, with_disk(world.disks, fact, service=service), at.host)
+    reserved = _reserved(world, at, told.before, fact)
+    return _put(world, with_disk(world.disks, fact, reserved=reserved, service=service), at.host)
 
 
 def disk_removed(world: World, subject: Subject, fact: DiskRemoved, *, source: str) -> World:
@@ -317,6 +321,19 @@ def _address(disk: Subject) -> Address:
 def _names(disks: Iterable[Address]) -> list[str]:
     """As people call them."""
     return [f"{at.host}/{at.disk}" for at in disks]
+
+
+def _reserved(
+    world: World, at: Address, before: objects.Upsert | None, fact: DiskUpserted
+) -> Bytes:
+    """What is kept of a disk for others; left to the policy it is settled once, and then stays."""
+    if fact.reserved is not None:
+        return fact.reserved
+    if isinstance(before, DiskUpserted) and before.reserved is None:
+        there = world.disks.hosts[at.host].disk(at.disk)
+        assert there is not None, f"{at} was told of and is not there"
+        return there.reserved
+    return Bytes(fact.maximum * world.policy.disk.default_reserved_pct // 100)
 
 
 def _put(world: World, after: Disks, name: NodeName) -> World:

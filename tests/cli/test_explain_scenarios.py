@@ -85,6 +85,19 @@ def test_whatever_a_page_comes_to_is_told(path: Path) -> None:
                 assert len(line) <= WIDTH or "  " in line.strip() or "echo " in line, (name, line)
 
 
+def test_what_counts_as_used_before_is_told() -> None:
+    history = lived((SCENARIOS / "past-use.txt").read_text("utf-8"))
+    charged = next(
+        of
+        for of in derivations(history)
+        if isinstance(made := of.decision.outcome, Allocation) and made.round.past
+    )
+
+    known = telling.tell(charged, telling.questions(charged)).known
+
+    assert "for past use 3870m of cpu counted on top of what ml held in gold" in known
+
+
 def test_the_pages_come_to_decisions_of_every_kind() -> None:
     kinds: Counter[str] = Counter()
     for path in PAGES:

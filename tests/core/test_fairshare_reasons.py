@@ -228,3 +228,14 @@ def test_over_all_queues_a_namespace_waits_for_what_it_holds_and_used_elsewhere(
         (Q, B): {CPU: 1, MEM: 0},
         (r, A): {CPU: 1, MEM: 0},
     }
+
+
+def test_over_all_queues_past_use_counts_of_a_queue_that_nobody_uses_now() -> None:
+    r = QueueName("r")
+    jobs = [job("a", {CPU: 1}, namespace=A), job("b", {CPU: 1}, namespace=B)]
+    there: dict[str, Any] = {"nodes": [node("n", cpu=4)], "queues": [Queue(Q), Queue(r)]}
+
+    used = play(*jobs, **there, charges={(r, A): {CPU: 1}}, scope="global")
+
+    assert [turn.job for turn in used.turns] == ["b", "a"]
+    assert used.turns[1].namespace_share == Fraction(1, 4)

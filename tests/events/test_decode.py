@@ -208,6 +208,28 @@ def test_a_disk_of_an_unnamed_cluster_has_an_implied_uid() -> None:
     assert (fact.cluster, fact.uid) == ("", "n/d")
 
 
+@pytest.mark.parametrize(
+    ("told", "reserved"),
+    [
+        ({}, 0),
+        ({"default": False}, 0),
+        ({"default": True}, None),
+        ({"default": True, "reserved": None}, None),
+        ({"default": True, "reserved": 0}, 0),
+        ({"reserved": 2}, 2),
+    ],
+)
+def test_what_is_reserved_of_a_default_disk_is_left_to_the_policy(
+    told: dict[str, object], reserved: int | None
+) -> None:
+    disk = {"node": "n", "disk": "d", "maximum": 5, "available": 5, **told}
+
+    fact = fact_of(with_data(DISK, disk, subject="n/d"))
+
+    assert isinstance(fact, DiskUpserted)
+    assert fact.reserved == reserved
+
+
 def test_a_policy_tells_absent_from_null() -> None:
     fact = fact_of(
         with_data(

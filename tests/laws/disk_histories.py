@@ -74,7 +74,7 @@ disks_up = st.builds(
     disks,
     maximum=st.sampled_from([60, 100, 100, 200]),
     available=st.sampled_from([60, 90, 100, 200]),
-    reserved=st.sampled_from([0, 0, 10]),
+    reserved=st.sampled_from([0, None, 10]),
     zone=st.sampled_from(["", "", "a", "b"]),
     tags=tags,
     node_tags=tags,

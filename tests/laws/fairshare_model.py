@@ -145,7 +145,7 @@ class Standings:
     def ns_share(self, queue: Any, ns: Any) -> Fraction:
         places = [(queue, ns)]
         if self.asked.scope == "global":
-            places = [(q, ns) for q in self.part]
+            places = [(q.name, ns) for q in self.asked.queues]
         held: dict[Any, int] = {}
         for place in places:
             held = plus(held, self.ns_held.get(place, {}))

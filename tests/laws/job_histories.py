@@ -5,6 +5,7 @@ on them, policies change in between. Rounds close after few events or a short wh
 are many.
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from hypothesis import HealthCheck, settings
@@ -14,7 +15,8 @@ from ledger.facts import quota, workload
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
-from ledger.units import ClusterName, Microseconds, Replicas, Subject, Uid, Weight
+from ledger.facts.policy import History
+from ledger.units import ClusterName, Microseconds, Milliseconds, Replicas, Subject, Uid, Weight
 from tests.histories import (
     SECOND,
     cluster_gone,
@@ -205,6 +207,16 @@ no_jobs = st.builds(
     kind=st.sampled_from(["Job", "Deployment"]),
     division=st.sampled_from([None, divided()]),
 )
+past_uses = st.one_of(
+    st.none(),
+    st.builds(
+        History,
+        bucket_ms=st.sampled_from([400, 1000, 7000]).map(Milliseconds),
+        decay=st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(1), Fraction(1, 2**40)]),
+        past_weight=st.sampled_from([Fraction(1), Fraction(2), Fraction(1, 3), Fraction(0)]),
+        entry_penalty=st.booleans(),
+    ),
+)
 changes = st.fixed_dictionaries(
     {},
     optional={
@@ -212,6 +224,7 @@ changes = st.fixed_dictionaries(
         "fairshare.reclaim": st.sampled_from([True, True, False, None]),
         "round.max_events": st.sampled_from([1, 1, 2, 4, None]),
         "round.max_milliseconds": st.sampled_from([0, 1500, None]),
+        "fairshare.history": past_uses,
     },
 )
 rare_changes = st.fixed_dictionaries(

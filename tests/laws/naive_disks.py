@@ -15,6 +15,8 @@ Where the page says little:
 * A refusal of several parts waits for disks if any of them does.
 * Taking room serves nobody, also where it could: among all candidates (scope) less room elsewhere can
   make a score defined. So whoever was refused is asked only after something grew.
+* What a default disk reserves is the policy's part of it, rounded down, when the disk comes or its owner stops
+  saying so; nothing changes it while neither happens.
 * The reason of a refused step is what Longhorn would say, and the core's code where it says nothing.
 """
 
@@ -87,6 +89,8 @@ class NaiveDisks:
     """Of a volume's life, the highest number that was used."""
     told: dict[tuple[str, str], tuple[int, disk.DiskUpserted]] = field(default_factory=dict)
     """What was said last of each node by one of its disks, and by which life of it."""
+    reserved: dict[str, tuple[int, bool, int]] = field(default_factory=dict)
+    """Of a disk its life, whether the policy said what is reserved, and how much that is."""
     before: dict[str, tuple[int, Counter[str]]] = field(default_factory=dict)
     """Of a volume's life, how many replicas lay on each disk after the last decision."""
     questions: dict[str, Any] = field(default_factory=dict)
@@ -130,7 +134,9 @@ class NaiveDisks:
     def heard(self, fact: Fact, subject: str) -> None:
         """Replicas break, and come back; a disk speaks for its node."""
         if isinstance(fact, disk.DiskUpserted):
-            self.told[fact.cluster, fact.node] = (self.fleet.life("disk", subject), fact)
+            life = self.fleet.life("disk", subject)
+            self.told[fact.cluster, fact.node] = (life, fact)
+            self._reserve(subject, life, fact)
         if isinstance(fact, disk.ReplicaFailed | disk.ReplicaRecovered):
             there = [one for one in self.of(fact.volume) if one.name == fact.replica]
             if not there or (isinstance(fact, disk.ReplicaRecovered) and not there[0].failed):
@@ -146,6 +152,13 @@ class NaiveDisks:
                 wait = DEFAULT_WAIT if wait is None else wait
                 there[0].failed, there[0].over = True, wait == 0
                 there[0].until = self.fleet.now + wait * 1000 if wait else None
+
+    def _reserve(self, address: str, life: int, fact: disk.DiskUpserted) -> None:
+        if fact.reserved is not None:
+            self.reserved[address] = (life, False, fact.reserved)
+        elif self.reserved.get(address, (0, False, 0))[:2] != (life, True):
+            part = _or(self.fleet.settings.get("disk.default_reserved_pct"), 30)
+            self.reserved[address] = (life, True, fact.maximum * part // 100)
 
     def folded(self) -> None:
         """Who is lost with a disk, and whose question is another one now."""
@@ -332,7 +345,7 @@ class NaiveDisks:
             name=fact.disk,
             maximum=fact.maximum,
             available=fact.available,
-            reserved=fact.reserved,
+            reserved=self.reserved[address][2],
             scheduled=self.scheduled(address),
         )
 

@@ -53,6 +53,7 @@ from tests.laws.model import bytewise
 from tests.laws.naive_book import Holding, in_storage
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
+from tests.laws.naive_past import Diary
 
 Amounts = dict[Any, int]
 TaskKey = tuple[str, int]
@@ -117,6 +118,7 @@ class NaiveJobs:
     played: bool = False
     """Whether a round was played because of what happened last."""
     rounds: int = 0
+    diary: Diary = field(default_factory=Diary)
 
     def __post_init__(self) -> None:
         self.fleet.book.holders.append(self)
@@ -178,6 +180,7 @@ class NaiveJobs:
                 del self.seats[key]
                 self.lost.setdefault((job, seat.job_life), []).append(seat.node)
         self.lost = {key: nodes for key, nodes in self.lost.items() if self._is_job(key[0])}
+        self._write_down()
         for job, (number, reason, _) in list(self.refused.items()):
             over = not self._is_job(job) or not self.waiting(job)
             over = over or self.refused_life[job] != self.fleet.life("workload", job)
@@ -341,6 +344,7 @@ class NaiveJobs:
             {name: self.queue(name) for name in self.fleet.all("queue")},
             {name: weight for name, weight in weights.items() if weight > 1},
             {path: self.fleet.setting(path, DEFAULTS[path]) for path in DEFAULTS},
+            self.fleet.settings.get("fairshare.history"),
         ]
 
     def _look(self) -> None:
@@ -398,6 +402,9 @@ class NaiveJobs:
                     self.fleet.life("workload", job),
                     fact.request,
                 )
+                self.diary.entered(
+                    self.fleet.now, (fact.queue, fact.namespace), amounts_of(fact.request)
+                )
             moved = self._moved(job, list(rows.values()))
             self.lost.pop((job, self.fleet.life("workload", job)), None)
             ended = job in self.refused and not self.waiting(job)
@@ -408,6 +415,7 @@ class NaiveJobs:
             if self.waiting(job) and job in reached:
                 said += self._refuse(job, floor.code(job), ROUND, moment)
 
+        self._write_down()
         self.due = None
         self.after_last = None if floor.evicted else self._read()
         if floor.full:
@@ -415,6 +423,15 @@ class NaiveJobs:
             self.due = DueRound(self.fleet.position, until, next_event=True)
         self._look()
         return said
+
+    def _write_down(self) -> None:
+        """Who holds what now goes into the diary."""
+        held: dict[tuple[str, str], Amounts] = {}
+        for (job, _), seat in self.seats.items():
+            fact = self.fleet.fact("workload", job)
+            place = (fact.queue, fact.namespace)
+            held[place] = plus(held.get(place, {}), amounts_of(seat.request))
+        self.diary.told(self.fleet.now, self.fleet.settings.get("fairshare.history"), held)
 
     def _moved(self, job: str, nodes: list[str]) -> int:
         gone = self.lost.get((job, self.fleet.life("workload", job)), [])
@@ -485,6 +502,7 @@ class Floor:
                 wanted[self.queue(job)] = plus(wanted[self.queue(job)], amounts)
         claims = [(self.queues[name], wanted[name]) for name in bytewise(self.queues)]
         self.part = deserved(self.total, claims)
+        self.charges = jobs.diary.charges(jobs.fleet.now)
         self.placed: dict[TaskKey, str] = {}
         self.evicted: list[TaskKey] = []
         self.full = False
@@ -522,6 +540,15 @@ class Floor:
 
     def of_queue(self, queue: str) -> Amounts:
         return self._sum(key for key in self.held if self.queue(key[0]) == queue)
+
+    def past_of(self, queue: str, namespace: str) -> Amounts:
+        """What was used before, as far as it counts."""
+        counts: Amounts = {}
+        for (name, whose), amounts in self.charges.items():
+            known = self.jobs.fleet.fact("queue", name) is not None
+            if known and whose == namespace and (self.scope == "global" or name == queue):
+                counts = plus(counts, amounts)
+        return counts
 
     def of_namespace(self, queue: str, namespace: str) -> Amounts:
         return self._sum(
@@ -618,7 +645,8 @@ class Floor:
         """Where a job stands in the order of queues, namespaces and jobs."""
         fact, name = self.facts[job], self.queue(job)
         queue = self.queues[name]
-        share = Fraction(domshare(self.of_namespace(name, fact.namespace), self.total))
+        counts = plus(self.of_namespace(name, fact.namespace), self.past_of(name, fact.namespace))
+        share = Fraction(domshare(counts, self.total))
         order = self.policy("job_order")
         ranks: dict[str, Any] = {
             "priority": -fact.priority,

@@ -705,7 +705,8 @@ def test_whoever_waits_while_the_queue_is_full_had_no_smaller_share_than_who_was
 
 def weighted(question: RoundQuestion, played: Round, job: Job) -> Fraction:
     held: dict[Any, int] = {}
-    for queue in played.deserved if question.scope == "global" else (job.queue,):
+    everywhere = [queue.name for queue in question.queues]
+    for queue in everywhere if question.scope == "global" else [job.queue]:
         place = (queue, job.namespace)
         held = model.plus(held, played.used.get(place, {}))
         held = model.plus(held, question.charges.get(place, {}))

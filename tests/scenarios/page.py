@@ -37,11 +37,12 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     gone queue gold                        a queue, or a quota, is gone
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
-    policy hold=true grace.cluster_ms=50   other settings
+    policy hold=true grace.cluster_ms=50   other settings; fairshare.history=bucket_ms:60000,decay:1/2
     disk m1/n1/d1 100 left=80 zone=a tags=ssd,hdd
                                            a disk of 100 bytes, 80 of them available; kept=, evicting=yes,
                                            allow=no, schedulable=no, node_tags=, node_ready=no,
-                                           node_allow=no. Without a cluster: disk n1/d1
+                                           node_allow=no. Without a cluster: disk n1/d1. kept=policy
+                                           is a default disk of which nothing is said
     volume pv 3x10 node_soft=yes alpha=1/2 three replicas of ten bytes; zone_soft=, disk_soft=, disks=tag,
                                            nodes=tag
     gone disk m1/n1/d1, gone volume pv     one is gone
@@ -55,14 +56,15 @@ An event that did nothing says why; a decision says its number, what was decided
 which rule, how many replicas moved and what made it due, then one line for each cluster; of a deployment,
 each node with its instances, what they are bound to, who moved and who was given up; of a disk
 placement each replica in force, how the disks of new ones were found, and what was released; of a round, each task
-with its place and the share by which it was its turn, and how namespaces stand in their queues. Tasks
+with its place and the share by which it was its turn, and how namespaces stand in their queues, and what
+counted as used before. Tasks
 that an event itself ended are said to be released.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from ledger.decisions.step import Step
 from ledger.facts.admission import Admission
@@ -80,6 +82,7 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
 from ledger.facts.own import UserPin
+from ledger.facts.policy import History as PolicyHistory
 from ledger.facts.policy import PolicyValue
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
@@ -356,6 +359,8 @@ def _shares(told: RoundTold) -> Iterator[str]:
             f"  {share.queue}/{share.namespace} {share.resource}: {share.allocated} of"
             f" {share.requested}, deserves {share.deserved}; {share.weighted_share} by {share.weight}"
         )
+    for one in told.past:
+        yield f"  {one.queue}/{one.namespace} {one.resource}: {one.charged} for past use"
 
 
 def _signed(added: int, removed: int) -> str:
@@ -601,7 +606,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 *_three(key),
                 maximum=int(maximum),
                 available=_whole(told.pop("left", None)),
-                reserved=int(told.pop("kept", "0")),
+                reserved=_whole(None if (kept := told.pop("kept", "0")) == "policy" else kept),
                 zone=told.pop("zone", ""),
                 uid=told.pop("uid", None),
                 revision=_whole(told.pop("revision", None)),
@@ -659,7 +664,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
         case "approve", [number]:
             return approved(int(number))
         case "policy", more:
-            return policy({path: _value(value) for path, value in _settings(more).items()})
+            return policy({path: _setting(path, text) for path, text in _settings(more).items()})
         case _:
             raise AssertionError(f"nobody knows how to {verb} {words}")
 
@@ -729,6 +734,16 @@ def _yes_or_no(text: str | None) -> bool | None:
 
 def _whole(text: str | None) -> int | None:
     return None if text is None else int(text)
+
+
+def _setting(path: str, text: str) -> PolicyValue:
+    if path != "fairshare.history" or text == "null":
+        return _value(text)
+    told: dict[str, Any] = {name: _value(value) for name, value in _pairs(text).items()}
+    for name in ("decay", "past_weight"):
+        if name in told:
+            told[name] = Fraction(told[name])
+    return PolicyHistory(**told)
 
 
 def _value(text: str) -> PolicyValue:

@@ -72,6 +72,12 @@ def _known(of: Derivation, outcome: Allocation | Eviction) -> list[str]:
         for share in shares
         if share.queue == outcome.queue
     ]
+    past = () if of.round is None else of.round.past
+    lines += [
+        f"for past use {_amount(one.resource, one.charged)} of {one.resource} counted on top of what"
+        f" {one.namespace} held in {one.queue}"
+        for one in past
+    ]
     if not body:
         return [*lines, f"how namespaces stand in {outcome.queue} is as it was told before"]
     lines.append(f"how namespaces stand in {outcome.queue} after it, where that changed:")

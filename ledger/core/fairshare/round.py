@@ -441,7 +441,7 @@ class _Play:
             return list(along(self._resources, charges.get((queue, namespace), {})))
         counted = self._everywhere.get(namespace)
         if counted is None:
-            in_each = [charges.get((name, namespace), {}) for name in self._queues]
+            in_each = [charges.get((queue.name, namespace), {}) for queue in self._question.queues]
             counted = list(along(self._resources, added(in_each)))
             self._everywhere[namespace] = counted
         return counted

@@ -89,7 +89,7 @@ class DiskSection(Section):
     min_available_pct: Percent | None = None
     """How much of a disk stays unwritten, in percent."""
     default_reserved_pct: Percent | None = None
-    """How much of a new default disk is kept for others, in percent."""
+    """How much of a new disk that says `default` and no `reserved` is kept for others, in percent."""
     auto_balance: policy.AutoBalance | None = None
     """Whether disks under pressure open their nodes (`best-effort`); nothing moves by itself."""
     disk_pressure_pct: Percent | None = None

@@ -51,8 +51,10 @@ class DiskUpserted(Upsert):
     """Bytes it has."""
     available: Size
     """Bytes nobody has written to."""
-    reserved: Size = Bytes(0)
-    """Bytes kept for others."""
+    reserved: Size | None = None
+    """Bytes kept for others; absent none, but of a default disk what the fleet's policy says when it comes."""
+    default: bool = False
+    """Whether it is the disk that its node came with, which it shares with others."""
     type: facts.DiskType = "filesystem"
     """What it is used as."""
     tags: Tags = Field(default_factory=list)
@@ -81,7 +83,7 @@ class DiskUpserted(Upsert):
             region=shared(self.region),
             maximum=self.maximum,
             available=self.available,
-            reserved=self.reserved,
+            reserved=Bytes(0) if self.reserved is None and not self.default else self.reserved,
             type=shared(self.type),
             tags=tuple(sorted(set(self.tags))),
             node_tags=tuple(sorted(set(self.node_tags))),
