@@ -104,9 +104,12 @@ class _Asker:
         self._uids = count()
         self.answered = _Answered()
 
-    async def ask(self, deployment: str, due: float) -> None:
+    def review(self, deployment: str) -> bytes:
+        """The next one about a pod of a Deployment."""
+        return _review(f"bench-{next(self._uids)}", deployment)
+
+    async def ask(self, deployment: str, due: float, body: bytes) -> None:
         """One review, which is due at a moment."""
-        body = _review(f"bench-{next(self._uids)}", deployment)
         connection = await self._idle.get()
         try:
             head, said = await connection.post(
@@ -130,15 +133,13 @@ class _Asker:
     async def ask_at(self, rate: int, seconds: float, deployments: "_Deployments") -> None:
         """So many a second, for so long."""
         began = perf_counter()
-        asking: set[asyncio.Task[None]] = set()
-        for number in range(round(rate * seconds)):
-            due = began + number / rate
-            await asyncio.sleep(max(0.0, due - perf_counter()))
-            task = asyncio.create_task(self.ask(deployments.next(), due))
-            asking.add(task)
-            task.add_done_callback(asking.discard)
-        if asking:
-            await asyncio.wait(asking)
+        async with asyncio.TaskGroup() as asking:
+            for number in range(round(rate * seconds)):
+                due = began + number / rate
+                deployment = deployments.next()
+                body = self.review(deployment)
+                await asyncio.sleep(max(0.0, due - perf_counter()))
+                asking.create_task(self.ask(deployment, due, body))
 
     async def forget(self) -> None:
         """Begin to count."""
@@ -199,8 +200,9 @@ async def burst(postgres: Postgres, *, pods: int) -> Finding:
             await asker.ask_at(50, WARM_SECONDS, _Deployments(1))
             asker.answered = _Answered()
             await _tell(url, ["burst"], replicas=pods, wanted=str(wanted))
+            bodies = [asker.review("burst") for _ in range(pods)]
             due = perf_counter()
-            await asyncio.gather(*(asker.ask("burst", due) for _ in range(pods)))
+            await asyncio.gather(*(asker.ask("burst", due, body) for body in bodies))
     answered = asker.answered
     return Finding(
         part="burst",
