@@ -78,13 +78,18 @@ class Engine:
         self.history.wait(61 * SECOND)
         self._add(listed(CLUSTER, "pod", [f"{NAMESPACE}/{name}" for name in cluster.pods]))
 
-    def approve(self) -> list[str] | None:
-        """Somebody approves what is proposed: the pods that are to go; None if nothing is proposed."""
+    def approve(self, cluster: Cluster) -> list[str] | None:
+        """Somebody approves what is proposed: the pods that are to go; None if nothing is proposed.
+
+        Those that may go like any other are told so at once.
+        """
         open_ = sorted(self.history.world.proposals.matters)
         if not open_:
             return None
         (made,) = self._add(approved(open_[0])).decisions
         assert isinstance(made.outcome, Repair), f"{made.kind}: what was proposed can be done"
+        for one in made.outcome.lower:
+            cluster.pods[one.pod].lowered = True
         return [one.pod for one in made.outcome.evict]
 
     def _answer(self, request: AdmissionRequested) -> Admission | None:

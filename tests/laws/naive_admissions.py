@@ -58,6 +58,8 @@ class NaiveAdmissions:
     """Oldest first."""
     asked: dict[str, Asked] = field(default_factory=dict)
     to_forget: list[tuple[int, str]] = field(default_factory=list)
+    late: int = 0
+    """Pods that came after their reservations had lapsed."""
     patience: int = 60_000
     now: int = 0
     position: int = -1
@@ -154,6 +156,7 @@ class NaiveAdmissions:
         if not _is_active(fact):
             row.state = "released"
         elif row.state != "released":
+            self.late += row.state == "lapsed"
             row.state = "confirmed"
 
     def _rows_gone(self, pod: PodObserved) -> None:
@@ -219,6 +222,7 @@ class NaiveAdmissions:
             else:
                 there = None if fact.others is None else row.pod in fact.others
             if there and row.state != "released":
+                self.late += row.state == "lapsed"
                 row.state, row.seen, row.overdue = "confirmed", self.position, False
             elif there is False and row.state == "confirmed" and row.seen <= asked.position:
                 row.state = "released"

@@ -15,6 +15,7 @@ from ledger.facts.cluster import InventoryListed
 from ledger.facts.control import PolicyChanged
 from ledger.facts.decision import Decision, from_record, record
 from ledger.facts.event import Fact
+from ledger.facts.incident import Incident
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.workload import PodObserved
 from ledger.reducers import snapshot
@@ -177,6 +178,7 @@ def test_admissions_are_answered_as_by_whoever_looks_through_everything(
 ) -> None:
     log = History()
     naive = NaiveAdmissions()
+    late = 0
     for fact, after in history:
         number = log.world.decisions
         step = log.add(fact, after=after)
@@ -187,6 +189,17 @@ def test_admissions_are_answered_as_by_whoever_looks_through_everything(
 
         answers = [said(made) for made in step.decisions if isinstance(made.outcome, Admission)]
         assert answers == ([] if expected is None else [expected])
+        late += sum(
+            dict(made.outcome.numbers)["pods"]
+            for made in step.decisions
+            if isinstance(made.outcome, Incident) and made.outcome.what == "late_confirmation"
+        )
+        untold = (
+            dict(numbers)["pods"]
+            for one, numbers in log.world.incidents.untold.items()
+            if one.what == "late_confirmation"
+        )
+        assert late + sum(untold) == naive.late
 
 
 @long_histories
