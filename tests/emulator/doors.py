@@ -9,6 +9,7 @@ from ledger.facts.own import AdmissionRequested
 from ledger.facts.repair import Repair
 from ledger.facts.workload import PodDeleted, PodObserved
 from ledger.reducers.admissions import is_listing
+from ledger.units import Subject
 from tests.emulator.kube import CLUSTER, NAMESPACE, Cluster, Creation, Patched
 from tests.histories import (
     SECOND,
@@ -60,6 +61,11 @@ class Engine:
             dry_run=asked.dry_run,
             can_list=self.reader,
         )
+        if self.reader and asked.owner[0] == "ReplicaSet":
+            # Whoever is not heard of is read before anything is asked, as the webhook does.
+            above = Subject(f"{CLUSTER}/{NAMESPACE}/{asked.owner[1]}")
+            if self.history.world.objects.fact("replicaset", above) is None:
+                self._add(_read(cluster, asked))
         answer = self._answer(request)
         if answer is None:
             return self.answers[asked.uid]
@@ -108,11 +114,8 @@ class Engine:
     def _list(self, asked: Creation, cluster: Cluster) -> None:
         """Read the ReplicaSet and its pods as they are at this moment."""
         self.lists += 1
-        above = cluster.replicasets[asked.owner[1]]
-        if cluster.weather.replicasets_lag:
-            owner = ("Deployment", cluster.workload)
-            self._add(replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas))
-        pods = cluster.of(above.name)
+        self._add(_read(cluster, asked))
+        pods = cluster.of(asked.owner[1])
         self._add(
             pods_listed(
                 asked.uid,
@@ -124,6 +127,13 @@ class Engine:
 
     def _add(self, fact: Fact) -> Step:
         return self.history.add(fact, after=MOMENT)
+
+
+def _read(cluster: Cluster, asked: Creation) -> Fact:
+    """A ReplicaSet as it is at this moment."""
+    above = cluster.replicasets[asked.owner[1]]
+    owner = ("Deployment", cluster.workload)
+    return replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas)
 
 
 @dataclass(slots=True, eq=False)

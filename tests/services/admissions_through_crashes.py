@@ -211,7 +211,7 @@ async def _faults(url: str, run: Run, wanted: dict[str, int]) -> list[str]:
         if classes.get(uid) == "od":
             split[one.deployment] += 1
         faults += [
-            f"{uid}: {why}" for answer in one.answers if (why := _wrong(answer, classes[uid]))
+            f"{uid}: {why}" for answer in one.answers if (why := _wrong(answer, classes.get(uid)))
         ]
     faults += [
         f"{name}: {split[name]} on demand, not {count}"
@@ -221,8 +221,10 @@ async def _faults(url: str, run: Run, wanted: dict[str, int]) -> list[str]:
     return faults
 
 
-def _wrong(answer: bytes, class_: str) -> str | None:
+def _wrong(answer: bytes, class_: str | None) -> str | None:
     response: Json = json.loads(answer)["response"]
+    if class_ is None:
+        return f"answered without a decision: {response.get('warnings')}"
     patch: Any = json.loads(b64decode(response.get("patch", "W10=")))
     words = json.dumps(patch)
     wanted = '"on-demand"' if class_ == "od" else '"spot"'
