@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import asyncpg
 
-FEW: Final = 8
+FEW: Final = 16
 """Rows that go into one statement. Each number of them is a statement of its own, which is prepared once
 for each connection."""
 

@@ -41,6 +41,8 @@ REPLICAS: Final = 250
 PERCENT: Final = 30
 """Of them on on-demand nodes."""
 BURST_ON_DEMAND: Final = 75
+REPORTERS: Final = 4
+"""Who report pods: whoever waits for an answer keeps the others from nothing."""
 FEW: Final = 10
 """Reports in a batch that a review can wait for."""
 MANY: Final = 500
@@ -285,18 +287,24 @@ async def _asking(url: str, connections: int) -> AsyncIterator[tuple[_Asker, int
 
 
 async def _report(asker: _Asker, port: int, rate: int, at_once: int, done: asyncio.Event) -> None:
-    """Tell of admitted pods, each several times, as their cluster would."""
-    connection = await _Connection.open(port)
-    numbers = count()
-    try:
-        due = perf_counter()
-        while not done.is_set():
-            batch = [_pod(asker, next(numbers)) for _ in range(at_once)]
-            await connection.post("/v1/events", BATCH, b"[" + b",".join(batch) + b"]")
-            due += at_once / rate
-            await asyncio.sleep(max(0.0, due - perf_counter()))
-    finally:
-        connection.close()
+    """Tell of admitted pods, each several times, as their cluster would, over a few connections in turn."""
+    numbers, began, apart = count(), perf_counter(), at_once / rate
+
+    async def tell(place: int) -> None:
+        connection = await _Connection.open(port)
+        try:
+            due = began + place * apart
+            while not done.is_set():
+                await asyncio.sleep(max(0.0, due - perf_counter()))
+                batch = [_pod(asker, next(numbers)) for _ in range(at_once)]
+                await connection.post("/v1/events", BATCH, b"[" + b",".join(batch) + b"]")
+                due += REPORTERS * apart
+        finally:
+            connection.close()
+
+    async with asyncio.TaskGroup() as telling:
+        for place in range(REPORTERS):
+            telling.create_task(tell(place))
 
 
 def _pod(asker: _Asker, number: int) -> bytes:
