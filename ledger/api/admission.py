@@ -4,13 +4,17 @@ The way of a webhook: an AdmissionReview in, one out, with status 200 whatever t
 by its token or certificate of which fleet and cluster it is; where it may speak for several, the address
 says it. Of whatever is not split, nothing is recorded.
 
+An API server asks hundreds of times a second while a workload grows, so the usual form of that question is
+answered in front of the framework (``Door``), whose work for a request is more than all that is done for
+it here. Whatever is unusual about a request is the framework's to judge.
+
 A validating webhook asks as well, if the fleet's policy is strict: whether a pod carries what the ledger gave
 it, and whether a StatefulSet can have the minimum that its annotation names.
 """
 
 import re
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -18,8 +22,9 @@ from ledger.admission import answering, checking, review
 from ledger.admission.review import Review
 from ledger.api import documents
 from ledger.api.access import Caller
-from ledger.api.admitting import Admissions
-from ledger.api.asked import FleetPath, caller_of, problems, unknown_fleet
+from ledger.api.admitting import Admissions, Times
+from ledger.api.asked import FLEET_PATTERN, FleetPath, allowed, caller_of, problems, unknown_fleet
+from ledger.api.guard import Application, Receive, Scope, Send
 from ledger.api.problems import Problem
 from ledger.errors import InvalidRequest
 from ledger.units import FleetName
@@ -44,6 +49,10 @@ Timeout = Annotated[
 ]
 
 _TIMEOUT: Final = re.compile("([0-9]+)(ms|s|m)")
+_MUTATE: Final = re.compile(
+    f"/admission/v1/mutate(/(?P<fleet>{FLEET_PATTERN[1:-1]})/(?P<cluster>{CLUSTER_PATTERN[1:-1]}))?"
+)
+_QUERY: Final = re.compile(rb"(timeout=(?P<timeout>[0-9]{1,6}(ms|s|m)))?")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = problems(HTTPStatus.NOT_FOUND)
@@ -63,21 +72,69 @@ BODY: Final[dict[str, Any]] = {
 }
 
 
+class Door:
+    """Answers ``mutate``, if it is asked for as it should be; all else is for the application behind."""
+
+    def __init__(self, app: Application, admissions: Admissions) -> None:
+        self._app = app
+        self._admissions = admissions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass on."""
+        address = _MUTATE.fullmatch(scope["path"])
+        asked = _QUERY.fullmatch(scope["query_string"])
+        if address is None or asked is None or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        caller = allowed(scope, "admission")
+        fleet, cluster = address["fleet"], address["cluster"]
+        if fleet is None:
+            fleet, cluster = _only(caller)
+        else:
+            _may(caller, fleet, cluster)
+        timeout = None if asked["timeout"] is None else asked["timeout"].decode()
+        # The guard has read it whole.
+        body = (await receive()).get("body", b"")
+        answer = await mutated(self._admissions, body, fleet, cluster, timeout)
+        length = str(len(answer.body)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+        if answer.times is not None:
+            headers.append((b"server-timing", answer.times.header().encode()))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+
+class Mutated(NamedTuple):
+    """What is sent, and how long it took where anything was to be decided."""
+
+    body: bytes
+    times: Times | None
+
+
+async def mutated(
+    admissions: Admissions, body: bytes, fleet: str, cluster: str, timeout: str | None
+) -> Mutated:
+    """The answer to a review."""
+    asked = _read(body)
+    by = review.controller(asked)
+    if by is None:
+        return Mutated(answering.unpatched(asked.uid), None)
+    answer = await admissions.answer(
+        FleetName(fleet), cluster, asked, by, seconds=patience(timeout)
+    )
+    if answer is None:
+        raise unknown_fleet(fleet)
+    return Mutated(answer.body, answer.times)
+
+
 def routes(admissions: Admissions) -> APIRouter:
     """All of them."""
     router = APIRouter(tags=["admission"])
 
-    async def mutated(request: Request, fleet: str, cluster: str, timeout: str | None) -> Response:
-        asked = _read(await request.body())
-        by = review.controller(asked)
-        if by is None:
-            return _json(answering.unpatched(asked.uid))
-        answer = await admissions.answer(
-            FleetName(fleet), cluster, asked, by, seconds=patience(timeout)
-        )
-        if answer is None:
-            raise unknown_fleet(fleet)
-        return _json(answer.body, {"Server-Timing": answer.times.header()})
+    async def answered(request: Request, fleet: str, cluster: str, timeout: str | None) -> Response:
+        answer = await mutated(admissions, await request.body(), fleet, cluster, timeout)
+        timing = None if answer.times is None else {"Server-Timing": answer.times.header()}
+        return _json(answer.body, timing)
 
     async def validated(request: Request, fleet: str) -> Response:
         asked = _read(await request.body())
@@ -103,7 +160,7 @@ def routes(admissions: Admissions) -> APIRouter:
     async def mutate(request: Request, timeout: Timeout = None) -> Response:
         """Say on which capacity a pod belongs, as a patch, for the one cluster of the caller."""
         fleet, cluster = _only(caller_of(request, "admission"))
-        return await mutated(request, fleet, cluster, timeout)
+        return await answered(request, fleet, cluster, timeout)
 
     @router.post(
         "/admission/v1/mutate/{fleet}/{cluster}",
@@ -116,7 +173,7 @@ def routes(admissions: Admissions) -> APIRouter:
     ) -> Response:
         """The same, for a caller that may speak for several."""
         _may(caller_of(request, "admission"), fleet, cluster)
-        return await mutated(request, fleet, cluster, timeout)
+        return await answered(request, fleet, cluster, timeout)
 
     @router.post(
         "/admission/v1/validate",

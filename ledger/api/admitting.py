@@ -450,15 +450,21 @@ class Admissions:
             self._do_aside(self._list(line, ask))
 
     async def _list(self, line: _Line, ask: _Ask) -> None:
+        """Read the pods of a template, and then how many there are to be: told last, that may be old."""
         template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
+        lists, fleet = self._lists[ask.cluster], line.fleet.name
         try:
-            pods = await self._lists[ask.cluster].pods(ask.review.namespace, template)
+            pods = await lists.pods(ask.review.namespace, template)
+            if ask.by.kind == "ReplicaSet":
+                found = await lists.replicaset(ask.review.namespace, ask.by.name)
+                if found is not None:
+                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=ask.cluster))
             line.more.append(
                 asking.pods_listed(
                     ask.review.uid,
                     template,
                     pods,
-                    fleet=line.fleet.name,
+                    fleet=fleet,
                     cluster=ask.cluster,
                 )
             )

@@ -10,7 +10,7 @@ Asking again does no harm: whatever was taken the first time is a duplicate at t
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from http import HTTPStatus
 from typing import Final
 
@@ -26,6 +26,7 @@ from ledger.events.codec import Accepted, Rejected, accept, accept_line
 from ledger.events.contract import Family
 from ledger.log.desk import Desk
 from ledger.log.messages import Coordinates, Message
+from ledger.log.outcomes import Outcome
 from ledger.units import LEDGER_FLEET, FleetName
 
 LONGEST_BATCH: Final = 5000
@@ -42,6 +43,8 @@ SLICE: Final = 32
 
 UNREADABLE: Final = frozenset({"not_json", "not_utf8", "too_deep"})
 """What a lone body can be that nobody could make an event of."""
+
+_FIELDS: Final = tuple(one.name for one in fields(Outcome))
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
@@ -69,7 +72,7 @@ class Events:
         for outcome in told:
             self._served.events[outcome.outcome] += 1
         items = [
-            {name: value for name, value in asdict(outcome).items() if value is not None}
+            {name: value for name in _FIELDS if (value := getattr(outcome, name)) is not None}
             for outcome in told
         ]
         return orjson.dumps({"items": items})

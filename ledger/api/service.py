@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from ledger import __version__
 from ledger.api import accounts, admission, documents, jobs, reads, stream
 from ledger.api.accounts import Accounts
+from ledger.api.admission import Door
 from ledger.api.admitting import Admissions
 from ledger.api.asked import caller_of, json, problems
 from ledger.api.connections import Connections
@@ -53,7 +54,7 @@ class Behind:
 
 def application(behind: Behind) -> Guard:
     """The whole of it, behind its guard."""
-    return Guard(_app(behind), behind.gate)
+    return Guard(Door(_app(behind), behind.admissions), behind.gate)
 
 
 def openapi(behind: Behind) -> dict[str, Any]:

@@ -81,11 +81,14 @@ def _answer(outcome: Outcome) -> str:
                 f"[bold]{len(outcome.replicas)} of {outcome.wanted}[/bold] → {'  '.join(replicas)}"
             )
         case Repair():
-            pods = "  ".join(escape(one.pod) for one in outcome.evict[:NODES_TOLD])
-            return f"[magenta]{len(outcome.evict)}[/magenta] to be evicted: {pods}"
+            named = outcome.evict + outcome.lower
+            pods = "  ".join(escape(one.pod) for one in named[:NODES_TOLD])
+            what = "evicted" if outcome.evict else "lowered"
+            return f"[magenta]{len(named)}[/magenta] to be {what}: {pods}"
         case Proposal():
+            away = "lowered" if outcome.what == "surplus" else "evicted"
             moves = "  ".join(
-                f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or 'evicted')}"
+                f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or away)}"
                 for move in outcome.moves[:NODES_TOLD]
             )
             count = len(outcome.moves)

@@ -15,8 +15,10 @@ ledger does not know; that is an answer, too.
 Admissions are answered under ``hold`` also: a pod does not wait.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from immutables import Map
@@ -33,7 +35,6 @@ from ledger.facts.admission import Admission
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
-from ledger.reducers import reservations
 from ledger.reducers.admissions import LIST_FIRST
 from ledger.reducers.instances import subject_of
 from ledger.reducers.reservations import Asking, Row
@@ -163,8 +164,8 @@ def _by_slots(
     counted = _counted(world, request)
     before = Slots(templates=_ONE.set(_HERE, counted.template), last=len(counted.rows))
     carried = None if fact.carried is None else _FOREIGN
-    for number, row in enumerate(counted.rows, start=1):
-        if fact.carried is not None and row.name == fact.carried:
+    for number, row in enumerate(counted.rows if carried else (), start=1):
+        if row.name == fact.carried:
             carried = before.name(number)
             before = replace(before, homes=_HOMES.set(number, _HERE))
     asked = slots.Admission(fact.uid, _HERE, carried, fact.dry_run, fact.user_pin)
@@ -228,10 +229,16 @@ def _counted(world: World, request: Asking) -> _Counted:
     """The template's rows, oldest first, as the core holds them."""
     assert request.replicaset is not None, "a Deployment's pods have a template"
     kept = world.admissions.templates.get(request.replicaset)
-    rows = () if kept is None else tuple(_counting(kept))
-    held: dict[CapacityClass, dict[str, list[int]]] = {"od": {}, "spot": {}}
+    # What is released never returns.
+    rows = () if kept is None else tuple(map(itemgetter(1), sorted(kept.rows.items())))
+    rows = tuple(row for row in rows if row.standing != "released")
+    held: dict[CapacityClass, dict[str, list[int]]] = {
+        "od": defaultdict(list),
+        "spot": defaultdict(list),
+    }
     for number, row in enumerate(rows, start=1):
-        held[_class(world, request.replicaset, row)].setdefault(row.standing, []).append(number)
+        class_ = row.capacity or _class(world, request.replicaset, row)
+        held[class_][row.standing].append(number)
     od, spot = (_held(held[one]) for one in ("od", "spot"))
     return _Counted(Template(_told(world, request), od, spot), rows)
 
@@ -247,20 +254,12 @@ def _told(world: World, request: Asking) -> int | None:
     return None if is_another else above.replicas
 
 
-def _counting(template: reservations.Template) -> Iterator[Row]:
-    """All but those that never return."""
-    for number in sorted(template.rows):
-        if template.rows[number].standing != "released":
-            yield template.rows[number]
-
-
 def _held(numbers: dict[str, list[int]]) -> Held:
     return Held(**{name: tuple(numbers.get(name, ())) for name in Held._fields})
 
 
 def _class(world: World, replicaset: Subject, row: Row) -> CapacityClass:
-    if row.capacity is not None:
-        return row.capacity
+    """Of a row that nobody admitted."""
     pod = world.objects.fact("pod", Subject(f"{replicaset.rpartition('/')[0]}/{row.pod}"))
     assert isinstance(pod, PodObserved), f"{row.pod} was never admitted and is not there"
     return class_of(world, pod) or "spot"

@@ -54,5 +54,5 @@ def system(world: World, what: What) -> System:
             return System("disk", algorithms.disk)
         case "deployments":
             return System("placement", algorithms.placement)
-        case "repair":
+        case "repair" | "surplus":
             return System("spot", algorithms.spot)

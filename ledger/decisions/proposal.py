@@ -7,7 +7,8 @@ moves says that there is nothing to be moved, and what was open is over with it.
 knows of is refused; that waits for nothing, for whoever asked can ask again.
 
 Whoever is short of on-demand places gets a proposal of kind ``repair`` without asking
-(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), and one without moves where an open one has become needless.
+(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), whoever has too many one of kind ``surplus``, and one without
+moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
 more than ``MOVES``.
@@ -76,14 +77,23 @@ def _repairs(world: World) -> Iterator[Answered]:
     """What nobody has to ask for; nothing is said of what cannot be mended, or is whole again unasked."""
     limits = Limits(MOVES, None)
     for subject in sorted(world.proposals.looked_at):
-        matter = Matter("repair", subject)
-        found = (
-            proposed_repairs.plan(world, subject, limits)
-            or proposed_evictions.plan(world, subject, limits)
-            or proposed_repairs.NOTHING_SHORT
+        stands = proposed_evictions.standing(world, subject)
+        short: Planned | None
+        many: Planned | None = None
+        if stands is None:
+            short = proposed_repairs.plan(world, subject, limits)
+        else:
+            short = proposed_evictions.evictions(world, subject, stands, limits)
+            many = proposed_evictions.lowerings(world, subject, stands, limits)
+        found: tuple[tuple[What, Cause, Planned], ...] = (
+            ("repair", "deficit", short or proposed_repairs.NOTHING_SHORT),
+            ("surplus", "surplus", many or proposed_evictions.NOTHING_MORE),
         )
-        if (found.moves or matter in world.proposals.open) and _is_news(world, matter, found):
-            yield _told(world, matter, found, limits, because=("deficit",))
+        for what, why, planned in found:
+            matter = Matter(what, subject)
+            wanted = planned.moves or matter in world.proposals.open
+            if wanted and _is_news(world, matter, planned):
+                yield _told(world, matter, planned, limits, because=(why,))
 
 
 def _is_news(world: World, matter: Matter, found: Planned) -> bool:
@@ -98,7 +108,7 @@ def _planned(world: World, matter: Matter, limits: Limits) -> Planned | None:
             return proposed_disks.plan(world, matter.subject, limits)
         case "deployments":
             return proposed_instances.plan(world, matter.subject, limits)
-        case "repair":
+        case "repair" | "surplus":
             raise AssertionError("nobody can ask for a repair")
 
 

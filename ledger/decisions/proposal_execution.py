@@ -49,7 +49,7 @@ def answer(world: World) -> Sequence[Answered]:
     number = min(world.proposals.approved)
     matter = world.proposals.matters[number]
     proposal = world.proposals.open[matter]
-    evicts = not proposal.moves[0].into
+    evicts = matter.what == "repair" and not proposal.moves[0].into
     carrier = _EVICTIONS if evicts else _KINDS[matter.what]
     hindered = _in_decision(world, carrier.owner, proposal.moves)
     if hindered is None:
@@ -108,4 +108,5 @@ _KINDS: Final[dict[What, Carrier]] = {
     "deployments": _INSTANCES,
     "disks": Carrier("disk_placement", moved_replicas.hindered, moved_replicas.carried_out),
     "repair": _INSTANCES,
+    "surplus": Carrier("repair", evicted_pods.lowering_hindered, evicted_pods.lowered),
 }

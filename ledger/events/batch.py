@@ -25,7 +25,6 @@ def items(raw: bytes) -> list[bytes]:
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise InvalidEvent("not_utf8", f"byte {error.start}: {error.reason}") from None
-    _refuse_depth(text)
     at = _after_space(text, 0)
     if text[at : at + 1] != "[":
         raise InvalidEvent("not_json", f"character {at}: a batch is a list")
@@ -35,9 +34,13 @@ def items(raw: bytes) -> list[bytes]:
     while not closed:
         try:
             _, end = _scan(text, at)
+        except RecursionError:
+            raise _too_deep(at) from None
         except json.JSONDecodeError as error:
             raise InvalidEvent("not_json", f"character {error.pos}: {error.msg}") from None
-        found.append(text[at:end].encode())
+        item = text[at:end]
+        _refuse_depth(item, at)
+        found.append(item.encode())
         at = _after_space(text, end)
         closed = text[at : at + 1] == "]"
         if not closed:
@@ -56,17 +59,19 @@ def _after_space(text: str, at: int) -> int:
     return found.end()
 
 
-def _refuse_depth(text: str) -> None:
-    deepest = DEEPEST_NESTING + 1
-    if text.count("[") + text.count("{") <= deepest:
+def _refuse_depth(item: str, at: int) -> None:
+    """Refuse an item that is nested too deep; most have too few brackets for that."""
+    if item.count("[") + item.count("{") <= DEEPEST_NESTING:
         return
     depth = 0
-    for bracket in BRACKET_OUTSIDE_TEXT.finditer(text):
+    for bracket in BRACKET_OUTSIDE_TEXT.finditer(item):
         if bracket[1]:
             depth += 1
-            if depth > deepest:
-                raise InvalidEvent(
-                    "too_deep", f"character {bracket.start()}: nested over {deepest} deep"
-                )
+            if depth > DEEPEST_NESTING:
+                raise _too_deep(at + bracket.start())
         elif bracket[2]:
             depth -= 1
+
+
+def _too_deep(at: int) -> InvalidEvent:
+    return InvalidEvent("too_deep", f"character {at}: nested over {DEEPEST_NESTING + 1} deep")

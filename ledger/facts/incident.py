@@ -3,6 +3,8 @@
 ``over_committed``         a node declares less than is held on it; each amount, and by how much
 ``pods_beyond_instances``  more pods of a workload are seen on a node than the ledger placed there
 ``share_base_kept``        a node wanted to be divided into other pieces while some were given out
+``late_confirmation``      pods came whose reservations had been given up; they count again, so that there
+                           may be more on-demand than are due, and never fewer
 
 An incident says what is so. It moves nothing, and nothing is to be answered: what the book does
 about it is told in ``ledger.reducers.incidents``.
@@ -15,7 +17,7 @@ from ledger.facts.canonical import Plain
 from ledger.facts.reason import Cause
 from ledger.units import Subject
 
-What = Literal["over_committed", "pods_beyond_instances", "share_base_kept"]
+What = Literal["over_committed", "pods_beyond_instances", "share_base_kept", "late_confirmation"]
 """The names are public: ``ledger_api.incidents.kind`` shows them."""
 
 
@@ -25,7 +27,7 @@ class Incident:
 
     what: What
     node: Subject
-    """Where."""
+    """Where: a node, or the ReplicaSet of pods that came late."""
     numbers: tuple[tuple[str, int], ...]
     """By how much, sorted by name."""
     because: tuple[Cause, ...] = ()

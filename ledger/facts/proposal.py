@@ -19,7 +19,7 @@ from ledger.facts.canonical import Plain
 from ledger.facts.reason import Cause
 from ledger.units import Bytes, Subject
 
-What = Literal["deployments", "disks", "repair"]
+What = Literal["deployments", "disks", "repair", "surplus"]
 """The names are public: ``ledger_api.proposals.kind`` shows them."""
 
 WhyNoMore = Literal["undefined", "no_better_move", "max_moves", "max_bytes"]
@@ -36,7 +36,7 @@ class Proposed(NamedTuple):
     out: str
     """The disk or node that it leaves, with its cluster."""
     into: str
-    """The disk or node that it goes to; empty where it is evicted."""
+    """The disk or node that it goes to; empty where it is evicted, or stays and is lowered."""
     size: Bytes
     """The bytes that go with it."""
     score: Fraction

@@ -49,6 +49,7 @@ Cause = Literal[
     "target",
     "requested",
     "deficit",
+    "surplus",
     "approved",
     "admission",
 ]
@@ -56,7 +57,7 @@ Cause = Literal[
 decided again (``fresh``: from nothing); its share of a division changed, some of what it has was lost
 or is about to be, broke, was waited for in vain or has to leave, it is gone; its queue is not there, or a
 round of jobs closed; or it had been refused, and since then the policy changed, there is more room, or
-the part of it that belongs on on-demand nodes is another. A proposal was requested, or too few are on
+the part of it that belongs on on-demand nodes is another. A proposal was requested, or too few or too many are on
 on-demand nodes; what was proposed was approved; or a pod is about to be created."""
 
 RETRIED: Final[frozenset[Cause]] = frozenset({"policy", "room", "target"})

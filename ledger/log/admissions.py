@@ -133,8 +133,6 @@ class AdmissionDesk:
                 events = build(policies.spot)
             messages = [(Message(_OWN, one, None, None), one) for one in events]
             done = await append(connection, fleet, messages, ask_first=True, head=head)
-            if done.count:
-                await connection.execute("NOTIFY ledger_events")
         committed = clock()
         positions = {
             one.id: Position(done.known[one.identity][1])
@@ -182,7 +180,6 @@ class AdmissionDesk:
                 stands = (await self.given(fleet, [uid]))[uid]
                 if stands == answer:
                     await append(connection, fleet, [(message, event)], ask_first=True, head=head)
-                    await connection.execute("NOTIFY ledger_events")
         return stands
 
     async def replicasets(self, fleet: Fleet, subjects: Collection[str]) -> dict[str, bytes]:

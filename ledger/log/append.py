@@ -23,6 +23,7 @@ from ledger.log import fleets, trees
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import event_leaf
 from ledger.log.messages import Message
+from ledger.log.rows import write
 from ledger.log.trees import Head
 from ledger.units import Microseconds, Position
 
@@ -44,6 +45,8 @@ COLUMNS: Final = (
     "payload",
     "leaf",
 )
+
+IDENTITY_COLUMNS: Final = ("fleet", "identity", "digest", "position")
 
 
 @dataclass(slots=True)
@@ -151,15 +154,8 @@ async def append(
         return appended
     if first == 0:
         await fleets.write_genesis(connection, fleet, salt)
-    await connection.copy_records_to_table(
-        "event_identity",
-        schema_name="ledger",
-        columns=("fleet", "identity", "digest", "position"),
-        records=identities,
-    )
-    await connection.copy_records_to_table(
-        "events", schema_name="ledger", columns=COLUMNS, records=rows
-    )
+    await write(connection, "event_identity", IDENTITY_COLUMNS, identities)
+    await write(connection, "events", COLUMNS, rows)
     await trees.extend(
         connection, fleet.number, "events", head, leaves, recorded_at=Microseconds(recorded_at)
     )

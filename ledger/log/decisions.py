@@ -16,7 +16,7 @@ from ledger.errors import WrongPosition
 from ledger.events import strict_json
 from ledger.facts.canonical import Plain, canonical
 from ledger.facts.decision import Decision, as_plain
-from ledger.log import leases, merkle, trees
+from ledger.log import leases, merkle, rows, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leases import Lease
@@ -25,6 +25,24 @@ from ledger.units import DecisionNumber, Position
 Effect = Literal["applied", "stale", "no_effect"]
 
 PAGE: Final = 1000
+
+COLUMNS: Final = (
+    "fleet",
+    "number",
+    "incarnation",
+    "position",
+    "kind",
+    "subject",
+    "algorithm",
+    "version",
+    "branch",
+    "moved",
+    "previous_number",
+    "result",
+    "reasons",
+    "record",
+    "digest",
+)
 
 NOTHING_DECIDED: Final = -1
 """The cursor before the first event was decided."""
@@ -99,21 +117,15 @@ async def write(
                 )
             size = head.frontier.size + len(decisions)
             if decisions:
-                await _copy(connection, fleet, decisions, spelled)
+                written = _rows(fleet, decisions, spelled)
+                await rows.write(connection, "decisions", COLUMNS, written)
                 leaves = [one.leaf for one in spelled]
                 await trees.extend(
                     connection, fleet.number, "decisions", head, leaves, recorded_at=None
                 )
             await project(connection)
-            if effects:
-                await connection.copy_records_to_table(
-                    "event_effects",
-                    schema_name="ledger",
-                    columns=("fleet", "position", "effect"),
-                    records=[
-                        (fleet.number, position, effects[position]) for position in sorted(effects)
-                    ],
-                )
+            told = [(fleet.number, position, effects[position]) for position in sorted(effects)]
+            await rows.write(connection, "event_effects", ("fleet", "position", "effect"), told)
             await connection.execute(
                 "WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch)"
                 " VALUES ($1, $2, $3, $4))"
@@ -154,50 +166,26 @@ def _canonical(value: Plain) -> bytes:
         return canonical(value)
 
 
-async def _copy(
-    connection: asyncpg.Connection,
-    fleet: Fleet,
-    decisions: Sequence[Decision],
-    spelled: Sequence[_Spelled],
-) -> None:
-    await connection.copy_records_to_table(
-        "decisions",
-        schema_name="ledger",
-        columns=(
-            "fleet",
-            "number",
-            "incarnation",
-            "position",
-            "kind",
-            "subject",
-            "algorithm",
-            "version",
-            "branch",
-            "moved",
-            "previous_number",
-            "result",
-            "reasons",
-            "record",
-            "digest",
-        ),
-        records=[
-            (
-                fleet.number,
-                decision.number,
-                decision.incarnation,
-                decision.position,
-                decision.kind,
-                decision.subject,
-                decision.algorithm,
-                decision.version,
-                decision.branch,
-                decision.moved,
-                decision.previous,
-                *written,
-            )
-            for decision, written in zip(decisions, spelled, strict=True)
-        ],
-    )
+def _rows(
+    fleet: Fleet, decisions: Sequence[Decision], spelled: Sequence[_Spelled]
+) -> list[tuple[object, ...]]:
+    return [
+        (
+            fleet.number,
+            decision.number,
+            decision.incarnation,
+            decision.position,
+            decision.kind,
+            decision.subject,
+            decision.algorithm,
+            decision.version,
+            decision.branch,
+            decision.moved,
+            decision.previous,
+            *written,
+        )
+        for decision, written in zip(decisions, spelled, strict=True)
+    ]
 
 
 async def pages(
@@ -206,7 +194,7 @@ async def pages(
     """Decisions from number ``first`` on, in order, page after page."""
     while True:
         with refusals_named():
-            rows = await connection.fetch(
+            found = await connection.fetch(
                 "SELECT number, position, record, digest FROM ledger.decisions"
                 " WHERE fleet = $1 AND number >= $2 AND number < $3 ORDER BY number LIMIT $4",
                 fleet.number,
@@ -214,7 +202,7 @@ async def pages(
                 before,
                 PAGE,
             )
-        if not rows:
+        if not found:
             return
-        yield [StoredDecision(*row) for row in rows]
-        first = rows[-1]["number"] + 1
+        yield [StoredDecision(*row) for row in found]
+        first = found[-1]["number"] + 1

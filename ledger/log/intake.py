@@ -149,8 +149,6 @@ class Intake:
                     last_timestamp=timestamp,
                     last_digest=record_digest(last),
                 )
-            if taken.appended:
-                await connection.execute("NOTIFY ledger_events")
         self._open |= opened
         self._ask_first = ask_first and taken.duplicates + taken.conflicts > 0
         return taken

@@ -154,7 +154,6 @@ async def release(
                 )
             released = await _append_released(connection, target, row, position, verdict)
             await _close(connection, position, "released", released, by=by, why=why)
-            await connection.execute("NOTIFY ledger_events")
     return Released(row["address"], verdict.fleet, released)
 
 

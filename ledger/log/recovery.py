@@ -263,7 +263,6 @@ async def begin(
                 id_=f"recovered/{fleet.name}/{found.next}",
             )
             going_on = await receipts.go_on_recovered(connection, why=why, by=by)
-            await connection.execute("NOTIFY ledger_events")
     return tuple(one for one in found.partitions if (one.topic, one.partition) in going_on)
 
 

@@ -53,11 +53,16 @@ async def extend(
     *,
     recorded_at: Microseconds | None,
 ) -> merkle.Frontier:
-    """Write the head behind ``leaves``, and the tile hashes that they complete."""
+    """Write the head behind ``leaves``, and the tile hashes that they complete.
+
+    Whoever waits for events is rung up with the commit.
+    """
     extension = merkle.extend(head.frontier, leaves)
     await connection.execute(
-        "INSERT INTO ledger.heads (fleet, tree, size, recorded_at_micros, root, frontier)"
-        " VALUES ($1, $2, $3, $4, $5, $6)",
+        "WITH grown AS ("
+        " INSERT INTO ledger.heads (fleet, tree, size, recorded_at_micros, root, frontier)"
+        " VALUES ($1, $2, $3, $4, $5, $6))"
+        " SELECT pg_notify('ledger_events', '') WHERE $2 = 'events'",
         fleet,
         tree,
         extension.frontier.size,

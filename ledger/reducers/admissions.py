@@ -10,7 +10,8 @@ cluster told of since the list was asked for: that is newer. What was seen or re
 whatever an older list or report says.
 
 A reservation that is open when its time runs out is overdue. It lapses with the next that the
-cluster tells of its pods; until then the silence says nothing.
+cluster tells of its pods; until then the silence says nothing. A pod that comes nevertheless counts again,
+and that it came late is to be recorded.
 """
 
 from collections.abc import Iterable
@@ -22,8 +23,10 @@ from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
 from ledger.facts.reason import Deadline
+from ledger.facts.repair import Repair
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted
-from ledger.reducers import deadlines, proposals
+from ledger.reducers import deadlines, incidents, proposals
+from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of, workload_of
 from ledger.reducers.objects import Upsert
 from ledger.reducers.replacing import replace
@@ -135,6 +138,7 @@ def listed(world: World, fact: PodsListed) -> World:
     template = kept.templates.get(told.replicaset)
     if template is None:
         return world
+    late = 0
     present = frozenset(_rows(kept, template, fact.present))
     others = None if fact.others is None else frozenset(fact.others)
     for number, row in sorted(template.rows.items()):
@@ -142,10 +146,13 @@ def listed(world: World, fact: PodsListed) -> World:
             continue
         if number in present if row.name else row.pod in (others or ()):
             if row.standing != "released":
+                late += row.standing == "lapsed"
                 template = _confirmed(template, number, row._replace(seen=_here(world)))
         elif row.standing == "confirmed" and (row.seen or 0) <= told.position:
             template = _standing(template, number, "released")
-    return _may_be_short(_with_template(world, told.replicaset, template), told.replicaset)
+    world = _with_template(world, told.replicaset, template)
+    world = _came_late(world, told.replicaset, template, late)
+    return _may_be_short(world, told.replicaset)
 
 
 def pod_changed(world: World, was: Upsert | None, is_: Upsert | None) -> World:
@@ -161,6 +168,20 @@ def pod_changed(world: World, was: Upsert | None, is_: Upsert | None) -> World:
             world = _dropped(world, old, number)
     if after is not None and new is not None and new in world.admissions.templates:
         world = _pod_seen(world, new, after)
+    return world
+
+
+def lowered(world: World, repair: Repair) -> World:
+    """Pods are told that they are on-demand no more: they may go like any other."""
+    for one in repair.lower:
+        pod = world.objects.fact("pod", Subject(f"{repair.cluster}/{one.namespace}/{one.pod}"))
+        assert isinstance(pod, PodObserved), f"{one.pod} is lowered and not there"
+        replicaset = behind(pod)
+        assert replicaset is not None, f"{one.pod} is lowered and of no template"
+        template = world.admissions.templates[replicaset]
+        number = template.pods[pod.name]
+        row = template.rows[number]._replace(capacity="spot")
+        world = _with_template(world, replicaset, _with_row(template, number, row))
     return world
 
 
@@ -217,9 +238,22 @@ def _pod_seen(world: World, replicaset: Subject, pod: PodObserved) -> World:
     else:
         template = _confirmed(template, number, row)
     world = _with_template(world, replicaset, template)
-    if template.rows[number].standing == before.standing:
+    standing = template.rows[number].standing
+    if standing == before.standing:
         return world
+    late = before.standing == "lapsed" and standing == "confirmed"
+    world = _came_late(world, replicaset, template, int(late))
     return _may_be_short(world, replicaset)
+
+
+def _came_late(world: World, replicaset: Subject, template: Template, pods: int) -> World:
+    """So many pods were given up and are there: that is to be recorded."""
+    if not pods:
+        return world
+    one = Contradiction(template.subject, "late_confirmation", replicaset)
+    before = dict(world.incidents.untold.get(one, ())).get("pods", 0)
+    told = incidents.found(world.incidents, one, (("pods", before + pods),))
+    return replace(world, incidents=told)
 
 
 def _claimed(kept: Admissions, replicaset: Subject, pod: PodObserved) -> int | None:
@@ -395,11 +429,9 @@ def _dropped(world: World, replicaset: Subject, number: int) -> World:
 def _with_template(world: World, replicaset: Subject, template: Template) -> World:
     """The World with a template as it is now, and its deadline; one without rows is not kept."""
     kept = world.admissions
-    waits = [number for number in template.open if not template.rows[number].overdue]
-    is_ = None
-    if waits:
-        at = min(template.rows[number].expires for number in waits)
-        is_ = Deadline(at, "reservation", replicaset)
+    rows = template.rows
+    waits = [row.expires for row in map(rows.__getitem__, template.open) if not row.overdue]
+    is_ = Deadline(min(waits), "reservation", replicaset) if waits else None
     before = kept.templates.get(replicaset)
     was = None if before is None else before.deadline
     if was != is_:

@@ -2,10 +2,10 @@
 
 A contradiction is recorded once, when it begins, and not again while it lasts. It ends with what
 made it, and one that comes back is another, unless both happen in one event: what is given back
-there in one step and taken in the next was never free. Two of the three kinds last: that a node declares less
+there in one step and taken in the next was never free. Two of the kinds last: that a node declares less
 than is held on it, whichever amounts those are; and that more pods of a workload are seen on a node
-than the ledger placed there. The third is over as soon as it is recorded: an upsert that would have
-changed the pieces of a node while some of them were given out.
+than the ledger placed there. The others are over as soon as they are recorded: an upsert that would have
+changed the pieces of a node while some of them were given out, and pods that came after they were given up.
 
 Nothing is recorded here. ``ledger.decisions.decide`` records what is still untold once everything
 else that an event asks has been decided: what the decisions of the same event put right is no

@@ -57,7 +57,7 @@ def decided(world: World, decision: Decision) -> World:
     if isinstance(outcome, Proposal):
         return proposals.proposed(world, decision, outcome)
     if isinstance(outcome, Repair):
-        return proposals.repaired(world, outcome)
+        return admissions.lowered(proposals.repaired(world, outcome), outcome)
     if isinstance(outcome, Admission):
         return admissions.answered(world, decision, outcome)
     if isinstance(outcome, Refusal) and outcome.wanted == "proposal":

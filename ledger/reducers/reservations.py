@@ -43,7 +43,8 @@ class Row(NamedTuple):
     """One pod that is or was to be, of a template."""
 
     capacity: UserPin | None
-    """The class it was admitted to; None where nobody admitted it: its label or node says."""
+    """The class it was admitted to, or lowered to since; None where nobody admitted it: its label or
+    node says."""
     standing: Standing
     name: str | None
     """Of the reservation, as the pod carries it."""

@@ -129,17 +129,49 @@ async def test_where_a_pod_must_have_gone_they_are_listed_before_the_answer(
     there = created(second if lost == "first" else first, about, f"{name}-a")
     gone = created(first, about, f"{name}-b", phase="Failed")
     objects.lists["pods"] = [there, gone]
+    objects.lists["replicasets"] = []
     objects.asked.clear()
 
     third = await webhook.mutate(review(about))
 
     assert classes([third]) == [class_]
-    assert objects.asked == ["/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7"]
+    assert objects.asked == [
+        "/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7",
+        f"/apis/apps/v1/namespaces/shop/replicasets?fieldSelector=metadata.name%3D{name}-7",
+    ]
     listed = (await events(webhook, "pods.listed"))[-1]
     assert listed["present"] == [
         there["metadata"]["annotations"]["distributed-scheduling/reservation"]
     ]
     assert listed["others"] == []
+
+
+async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_pods(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("grows", 4, "2"), replicaset("grows", "7", 1))
+    about = pod(("ReplicaSet", "grows-7"))
+    first = await webhook.mutate(review(about))
+    objects.lists["pods"] = [created(first, about, "grows-7-a")]
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "grows-7",
+                "uid": "grows-7",
+                "resourceVersion": "77",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [{"kind": "Deployment", "name": "grows", "controller": True}],
+            },
+            "spec": {"replicas": 4},
+        }
+    ]
+
+    others = [await webhook.mutate(review(about)) for _ in range(3)]
+
+    assert classes([first, *others]) == ["od", "od", "spot", "spot"]
+    listed = [one for one in await events(webhook, "pods.listed") if one["present"]]
+    assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
 
 
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(

@@ -9,6 +9,7 @@ from ledger.facts.own import AdmissionRequested
 from ledger.facts.repair import Repair
 from ledger.facts.workload import PodDeleted, PodObserved
 from ledger.reducers.admissions import is_listing
+from ledger.units import Subject
 from tests.emulator.kube import CLUSTER, NAMESPACE, Cluster, Creation, Patched
 from tests.histories import (
     SECOND,
@@ -60,6 +61,11 @@ class Engine:
             dry_run=asked.dry_run,
             can_list=self.reader,
         )
+        if self.reader and asked.owner[0] == "ReplicaSet":
+            # Whoever is not heard of is read before anything is asked, as the webhook does.
+            above = Subject(f"{CLUSTER}/{NAMESPACE}/{asked.owner[1]}")
+            if self.history.world.objects.fact("replicaset", above) is None:
+                self._add(_read(cluster, asked))
         answer = self._answer(request)
         if answer is None:
             return self.answers[asked.uid]
@@ -78,13 +84,18 @@ class Engine:
         self.history.wait(61 * SECOND)
         self._add(listed(CLUSTER, "pod", [f"{NAMESPACE}/{name}" for name in cluster.pods]))
 
-    def approve(self) -> list[str] | None:
-        """Somebody approves what is proposed: the pods that are to go; None if nothing is proposed."""
+    def approve(self, cluster: Cluster) -> list[str] | None:
+        """Somebody approves what is proposed: the pods that are to go; None if nothing is proposed.
+
+        Those that may go like any other are told so at once.
+        """
         open_ = sorted(self.history.world.proposals.matters)
         if not open_:
             return None
         (made,) = self._add(approved(open_[0])).decisions
         assert isinstance(made.outcome, Repair), f"{made.kind}: what was proposed can be done"
+        for one in made.outcome.lower:
+            cluster.pods[one.pod].lowered = True
         return [one.pod for one in made.outcome.evict]
 
     def _answer(self, request: AdmissionRequested) -> Admission | None:
@@ -103,11 +114,8 @@ class Engine:
     def _list(self, asked: Creation, cluster: Cluster) -> None:
         """Read the ReplicaSet and its pods as they are at this moment."""
         self.lists += 1
-        above = cluster.replicasets[asked.owner[1]]
-        if cluster.weather.replicasets_lag:
-            owner = ("Deployment", cluster.workload)
-            self._add(replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas))
-        pods = cluster.of(above.name)
+        self._add(_read(cluster, asked))
+        pods = cluster.of(asked.owner[1])
         self._add(
             pods_listed(
                 asked.uid,
@@ -119,6 +127,13 @@ class Engine:
 
     def _add(self, fact: Fact) -> Step:
         return self.history.add(fact, after=MOMENT)
+
+
+def _read(cluster: Cluster, asked: Creation) -> Fact:
+    """A ReplicaSet as it is at this moment."""
+    above = cluster.replicasets[asked.owner[1]]
+    owner = ("Deployment", cluster.workload)
+    return replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas)
 
 
 @dataclass(slots=True, eq=False)

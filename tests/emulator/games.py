@@ -59,6 +59,11 @@ def error(game: Game, cluster: Cluster) -> int:
     return sum(pod.patched.capacity == "od" for pod in pods) - game.due
 
 
+def miscounted(game: Game, cluster: Cluster) -> int:
+    """The same of those that are worth keeping: whoever was lowered goes like any other."""
+    return sum(pod.counts for pod in cluster.pods.values()) - game.due
+
+
 def engine_error(game: Game, weather: Weather, *, reader: bool) -> int:
     """With the ledger at the door."""
     return error(game, grown(game, Engine(reader=reader), weather))
@@ -83,7 +88,7 @@ def errors(
 def repaired(cluster: Cluster, engine: Engine) -> None:
     """Whatever is proposed is approved and carried out, until nothing is."""
     engine.rest(cluster)
-    while (evicted := engine.approve()) is not None:
+    while (evicted := engine.approve(cluster)) is not None:
         for name in evicted:
             cluster.kill(cluster.pods[name])
         cluster.settle()

@@ -58,6 +58,13 @@ class Pod:
     phase: PodPhase = "Pending"
     ready: bool = False
     terminating: bool = False
+    lowered: bool = False
+    """Whether somebody has set its deletion cost to 0 since."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is on-demand, and worth keeping for it."""
+        return self.patched.capacity == "od" and not self.lowered
 
     @property
     def active(self) -> bool:
@@ -310,7 +317,7 @@ class Cluster:
                 assigned=pod.node is not None,
                 phase="Running" if pod.phase == "Running" else "Pending",
                 ready=pod.ready,
-                deletion_cost=int(pod.patched.capacity == "od"),
+                deletion_cost=int(pod.counts),
                 ready_for=self.turn - pod.born if pod.ready else None,
                 age=self.turn - pod.born,
                 uid=pod.uid,
@@ -351,6 +358,38 @@ class Cluster:
 
     def _happens(self, chance: int) -> bool:
         return chance > 0 and self.luck.randrange(100) < chance
+
+
+@dataclass(slots=True, eq=False)
+class Autoscaler:
+    """Wants as many pods as their load asks for, as a HorizontalPodAutoscaler of one metric does.
+
+    What is within a tenth of the target is left. Pods that are not ready count as idle while more are
+    wanted. Fewer are wanted only once that was so for a while, and never more than twice as many at once.
+    """
+
+    least: int
+    most: int
+    target: int
+    """The load of one pod."""
+    looks: int
+    """For so many looks the most that was wanted counts."""
+    seen: deque[int] = field(default_factory=deque)
+
+    def wanted(self, load: int, replicas: int, ready: int) -> int:
+        """How many replicas there are to be."""
+        found = replicas
+        if ready and 10 * abs(load - self.target * ready) > self.target * ready:
+            found = -(-load // self.target)
+            if found > replicas > ready and 10 * (load - self.target * replicas) <= (
+                self.target * replicas
+            ):
+                found = replicas
+        found = max(self.least, min(self.most, found, max(2 * replicas, 4)))
+        self.seen.append(found)
+        if len(self.seen) > self.looks:
+            self.seen.popleft()
+        return found if found >= replicas else min(replicas, max(self.seen))
 
 
 def _ordinal(name: str) -> int:

@@ -25,9 +25,10 @@ from tests.emulator.games import (
     error,
     errors,
     grown,
+    miscounted,
     repaired,
 )
-from tests.emulator.kube import Cluster, Weather
+from tests.emulator.kube import Autoscaler, Cluster, Weather
 from tests.histories import approved
 
 CALM = Weather(duplicates=10, reinvocations=10, dry_runs=5)
@@ -81,8 +82,10 @@ def test_whoever_counts_the_pods_that_he_sees_is_right_in_less_than_half_of_thes
     assert max(off) > 3, "and more than a little wrong in some"
 
 
-def test_without_a_list_every_deficit_is_found_and_mended_once_the_watch_has_caught_up() -> None:
-    short = 0
+def test_without_a_list_whatever_is_short_or_too_much_is_mended_once_the_watch_has_caught_up() -> (
+    None
+):
+    short, many = 0, 0
     weather = Weather(rejects=30, bypasses=10, lag=50)
     for seed in range(40):
         game = drawn(seed)
@@ -92,8 +95,63 @@ def test_without_a_list_every_deficit_is_found_and_mended_once_the_watch_has_cau
 
         repaired(cluster, engine)
 
-        assert error(game, cluster) >= 0
+        assert miscounted(game, cluster) == 0
+        many += error(game, cluster) > 0
     assert short > 5, "there was something to be mended"
+    assert many > 5, "of both kinds"
+
+
+def test_what_was_too_much_goes_like_any_other_and_what_counts_goes_last() -> None:
+    lowered = 0
+    for seed in range(15):
+        luck = Random(seed)
+        game = Game(seed, luck.randint(8, 20), luck.randint(4, 7), kills=0)
+        engine = Engine(reader=True)
+        cluster = grown(game, engine, Weather(lag=5))
+        for pod in list(cluster.pods.values()):
+            cluster.run(pod, at_once=True)
+        cluster.deliver()
+
+        cluster.scale(game.replicas, "2")
+        repaired(cluster, engine)
+        lowered += sum(pod.lowered for pod in cluster.pods.values())
+        assert sum(pod.counts for pod in cluster.pods.values()) == 2
+        cluster.scale(4, "2")
+        cluster.told_replicas("7", 4)
+        cluster.settle()
+
+        assert sum(pod.counts for pod in cluster.pods.values()) == 2
+    assert lowered > 15
+
+
+@pytest.mark.parametrize("reader", [True, False])
+def test_a_workload_that_grows_and_shrinks_with_its_load_keeps_its_share(*, reader: bool) -> None:
+    sizes = set()
+    for seed in range(12):
+        luck = Random(seed)
+        percent = luck.choice([20, 30, 50])
+        cluster = Cluster(luck, engine := Engine(reader=reader), CALM)
+        autoscaler = Autoscaler(least=1, most=30, target=10, looks=3)
+        cluster.scale(1, f"{percent}%")
+        replicaset = cluster.told_replicas("7", 1)
+        cluster.sync(replicaset)
+        load = 10
+        for _ in range(25):
+            for pod in list(cluster.pods.values()):
+                cluster.run(pod, at_once=True)
+            pods = cluster.of(replicaset.name)
+            load = max(1, load + luck.randint(-60, 70))
+            replicas = autoscaler.wanted(load, cluster.replicas, sum(pod.ready for pod in pods))
+            if replicas != cluster.replicas:
+                cluster.scale(replicas, f"{percent}%")
+                cluster.told_replicas("7", replicas)
+            cluster.settle()
+            due = -(-percent * replicas // 100) if replicas > 1 else 1
+            assert sum(pod.counts for pod in cluster.pods.values()) >= due
+            repaired(cluster, engine)
+            assert sum(pod.counts for pod in cluster.pods.values()) == due
+            sizes.add(replicas)
+    assert len(sizes) > 15, "it grew and shrank"
 
 
 def test_a_rollout_never_has_fewer_on_demand_than_belong_there_of_either_template() -> None:

@@ -266,7 +266,7 @@ async def test_pods_that_are_short_are_proposed_and_named(database_url: str) -> 
                 1,
                 "shop/web@m1",
                 "evicted",
-                '{"evict": [{"pod": "web-0", "node": "m1/n1", "namespace": "shop"}], "cluster": "m1"}',
+                '{"evict": [{"pod": "web-0", "node": "m1/n1", "namespace": "shop"}], "lower": [], "cluster": "m1"}',
             )
         ]
         fleet = await fleets.find(anybody, FleetName("test"))

@@ -5,6 +5,7 @@ also while the fleet holds. What a reservation is called follows from the number
 opens it. Which pods, ReplicaSets, workloads and nodes there are, the fleet says.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +24,8 @@ TEN_MINUTES = 600_000_000
 @dataclass
 class Row:
     replicaset: str
+    about: str
+    """The workload in a cluster that its template was of when it was first heard of."""
     kind: str | None
     """None: as the pod's label says."""
     state: str
@@ -62,6 +65,8 @@ class NaiveAdmissions:
     """By workload, with the life that said it."""
     known: dict[str, tuple[int, PodObserved]] = field(default_factory=dict)
     """The pods that there were, with their lives."""
+    late: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Pods that came after their reservations had lapsed, by whom they are about and ReplicaSet."""
 
     def __post_init__(self) -> None:
         self.fleet.parts.append(self)
@@ -210,14 +215,20 @@ class NaiveAdmissions:
         if not mine:
             if not is_active(fact):
                 return
-            mine = [Row(above, None, "confirmed")]
+            about = next(row.about for row in self.rows if row.replicaset == above)
+            mine = [Row(above, about, None, "confirmed")]
             self.rows += mine
         (row,) = mine
         row.pod, row.seen, row.overdue = fact.name, self.fleet.position, False
         if not is_active(fact):
             row.state = "released"
         elif row.state != "released":
+            self._confirmed(row)
             row.state = "confirmed"
+
+    def _confirmed(self, row: Row) -> None:
+        if row.state == "lapsed":
+            self.late[row.about, row.replicaset] += 1
 
     def _rows_gone(self, pod: PodObserved) -> None:
         for row in list(self.rows):
@@ -245,7 +256,8 @@ class NaiveAdmissions:
             there = self.fleet.all("pod")
             for pod in (there[key] for key in bytewise(there)):
                 if _above(pod) == replicaset and is_active(pod):
-                    row = Row(replicaset, None, "confirmed", pod=pod.name)
+                    about = f"{workload}@{fact.cluster}"
+                    row = Row(replicaset, about, None, "confirmed", pod=pod.name)
                     row.seen = self.fleet.position
                     self.rows.append(row)
 
@@ -286,6 +298,7 @@ class NaiveAdmissions:
             else:
                 there = None if fact.others is None else row.pod in fact.others
             if there and row.state != "released":
+                self._confirmed(row)
                 row.state, row.seen, row.overdue = "confirmed", self.fleet.position, False
             elif there is False and row.state == "confirmed" and row.seen <= asked.position:
                 row.state = "released"
@@ -409,7 +422,9 @@ class NaiveAdmissions:
             answer |= gone
             flags += ["assumed_loss"] * bool(gone["lost"])
             assert asked.replicaset is not None
-            row = Row(asked.replicaset, answer["class"], "open", f"{self.fleet.salt}/1/{number}")
+            about = mine[0].about if mine else f"{asked.workload}@{fact.cluster}"
+            name = f"{self.fleet.salt}/1/{number}"
+            row = Row(asked.replicaset, about, answer["class"], "open", name)
             patience = self.fleet.setting("spot.reservation_ms", 60_000)
             row.expires, row.pinned = self.fleet.now + 1000 * patience, fact.user_pin is not None
             self.rows.append(row)

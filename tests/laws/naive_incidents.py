@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.event import Fact
+from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_book import decides
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
@@ -21,9 +22,11 @@ class NaiveIncidents:
     """The last of the parts: what the decisions of an event put right is no contradiction."""
 
     fleet: NaiveFleet
+    admissions: NaiveAdmissions | None = None
+    """Who hears of pods that come after they were given up."""
     told: set[Contradiction] = field(default_factory=set)
     kept: dict[Contradiction, str] = field(default_factory=dict)
-    """Upserts that would have changed the pieces of a node, since when they were told."""
+    """What is over once it is told: upserts that would have changed the pieces of a node, pods that came late."""
     cuts: dict[str, tuple[int, NodeUpserted]] = field(default_factory=dict)
     """Which life of a node was cut into pieces how."""
     otherwise: dict[str, tuple[int, NodeUpserted]] = field(default_factory=dict)
@@ -89,6 +92,10 @@ class NaiveIncidents:
         """Record what began."""
         said = []
         now = self._contradictions()
+        if self.admissions is not None:
+            for (about, replicaset), pods in self.admissions.late.items():
+                self.kept[about, "late_confirmation", replicaset] = f"pods:{pods}"
+            self.admissions.late.clear()
         for one, numbers in sorted((now | self.kept).items()):
             subject, what, node = one
             if one in self.told:

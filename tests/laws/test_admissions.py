@@ -14,6 +14,7 @@ from ledger.facts.admission import Admission
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision, from_record, record
 from ledger.facts.event import Fact
+from ledger.facts.incident import Incident
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.workload import PodObserved
 from ledger.reducers import snapshot
@@ -183,7 +184,8 @@ def test_admissions_are_answered_as_by_whoever_looks_through_everything(
 ) -> None:
     log = History()
     naive = NaiveFleet(salt=FLEET)
-    NaiveAdmissions(naive)
+    admissions = NaiveAdmissions(naive)
+    late = 0
     for fact, after in history:
         # Repairs are proposed meanwhile, which is compared elsewhere.
         naive.number = log.world.decisions
@@ -193,6 +195,17 @@ def test_admissions_are_answered_as_by_whoever_looks_through_everything(
 
         answers = [said(made) for made in step.decisions if isinstance(made.outcome, Admission)]
         assert [spelled(one) for one in answers] == [one.rows for one in naive.said]
+        late += sum(
+            dict(made.outcome.numbers)["pods"]
+            for made in step.decisions
+            if isinstance(made.outcome, Incident) and made.outcome.what == "late_confirmation"
+        )
+        untold = (
+            dict(numbers)["pods"]
+            for one, numbers in log.world.incidents.untold.items()
+            if one.what == "late_confirmation"
+        )
+        assert late + sum(untold) == admissions.late.total()
 
 
 @long_histories

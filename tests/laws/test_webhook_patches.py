@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ledger.admission import answering, asking, json_patch
 from ledger.admission import review as reviews
@@ -17,7 +18,8 @@ from ledger.facts.own import AdmissionRequested
 from ledger.facts.policy import SpotPolicy, Toleration
 from ledger.units import ClusterName, DecisionNumber, FleetName, Incarnation, Position, Subject
 from tests.laws import spot_model
-from tests.laws.test_spot import LABEL, VALUES, Asked, questions
+from tests.laws.pod_schema import pods
+from tests.laws.test_spot import LABEL, TOLERATIONS, VALUES, Asked, classes, modes, questions
 
 FLEET = FleetName("shop")
 
@@ -124,8 +126,22 @@ def patched(pod: dict[str, Any], response: dict[str, Any]) -> Any:
 NO_PATCH = "W10="
 
 
+by_schema = st.builds(
+    Asked, pods, classes, modes, st.lists(st.sampled_from(TOLERATIONS), max_size=3)
+)
+
+
 @given(questions)
 def test_each_patch_applies_and_never_widens_where_a_pod_may_run(asked: Asked) -> None:
+    _applies_and_never_widens(asked)
+
+
+@given(by_schema)
+def test_so_does_each_of_whatever_pod_the_schema_of_kubernetes_allows(asked: Asked) -> None:
+    _applies_and_never_widens(asked)
+
+
+def _applies_and_never_widens(asked: Asked) -> None:
     pod, response = told(asked)
 
     after = patched(pod, response)

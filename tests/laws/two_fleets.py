@@ -55,7 +55,7 @@ def difference(happenings: Sequence[Happening], reached: Counter[str] | None = N
     deployments = NaiveDeployments(naive)
     NaiveJobs(naive)
     approvals.repairs = repairs = NaiveRepairs(naive, deployments, admissions)
-    NaiveIncidents(naive)
+    NaiveIncidents(naive, admissions)
     for place, (drawn, after) in enumerate(happenings):
         fact = admissions.meant(drawn)
         fact = meant(fact, repairs.evicting(), log.world.proposals.matters)

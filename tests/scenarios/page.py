@@ -257,8 +257,9 @@ def _decision(made: Decision) -> Iterator[str]:
             )
             yield from _disk_placement(placement)
         case Repair() as repair:
-            yield f"#{made.number} {made.subject} {len(repair.evict)} to be {made.branch}: {due}{after}"
-            for pod in repair.evict:
+            pods = repair.evict + repair.lower
+            yield f"#{made.number} {made.subject} {len(pods)} to be {made.branch}: {due}{after}"
+            for pod in pods:
                 yield f"  {pod.namespace}/{pod.pod} on {pod.node}"
         case Proposal() as proposal:
             yield (
@@ -266,9 +267,10 @@ def _decision(made: Decision) -> Iterator[str]:
                 f" {proposal.size} bytes, {proposal.measure} {_score(proposal.before)} ->"
                 f" {_score(proposal.after)}, then {proposal.ended}: {due}{after}"
             )
+            away = "lowered" if proposal.what == "surplus" else "evicted"
             for move in proposal.moves:
                 yield (
-                    f"  {move.thing} of {move.subject} {move.out} -> {move.into or 'evicted'},"
+                    f"  {move.thing} of {move.subject} {move.out} -> {move.into or away},"
                     f" {move.size} bytes: {move.score}"
                 )
         case Allocation() as allocation:

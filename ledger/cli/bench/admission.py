@@ -41,6 +41,8 @@ REPLICAS: Final = 250
 PERCENT: Final = 30
 """Of them on on-demand nodes."""
 BURST_ON_DEMAND: Final = 75
+REPORTERS: Final = 4
+"""Who report pods: whoever waits for an answer keeps the others from nothing."""
 FEW: Final = 10
 """Reports in a batch that a review can wait for."""
 MANY: Final = 500
@@ -104,9 +106,12 @@ class _Asker:
         self._uids = count()
         self.answered = _Answered()
 
-    async def ask(self, deployment: str, due: float) -> None:
+    def review(self, deployment: str) -> bytes:
+        """The next one about a pod of a Deployment."""
+        return _review(f"bench-{next(self._uids)}", deployment)
+
+    async def ask(self, deployment: str, due: float, body: bytes) -> None:
         """One review, which is due at a moment."""
-        body = _review(f"bench-{next(self._uids)}", deployment)
         connection = await self._idle.get()
         try:
             head, said = await connection.post(
@@ -130,15 +135,13 @@ class _Asker:
     async def ask_at(self, rate: int, seconds: float, deployments: "_Deployments") -> None:
         """So many a second, for so long."""
         began = perf_counter()
-        asking: set[asyncio.Task[None]] = set()
-        for number in range(round(rate * seconds)):
-            due = began + number / rate
-            await asyncio.sleep(max(0.0, due - perf_counter()))
-            task = asyncio.create_task(self.ask(deployments.next(), due))
-            asking.add(task)
-            task.add_done_callback(asking.discard)
-        if asking:
-            await asyncio.wait(asking)
+        async with asyncio.TaskGroup() as asking:
+            for number in range(round(rate * seconds)):
+                due = began + number / rate
+                deployment = deployments.next()
+                body = self.review(deployment)
+                await asyncio.sleep(max(0.0, due - perf_counter()))
+                asking.create_task(self.ask(deployment, due, body))
 
     async def forget(self) -> None:
         """Begin to count."""
@@ -199,8 +202,9 @@ async def burst(postgres: Postgres, *, pods: int) -> Finding:
             await asker.ask_at(50, WARM_SECONDS, _Deployments(1))
             asker.answered = _Answered()
             await _tell(url, ["burst"], replicas=pods, wanted=str(wanted))
+            bodies = [asker.review("burst") for _ in range(pods)]
             due = perf_counter()
-            await asyncio.gather(*(asker.ask("burst", due) for _ in range(pods)))
+            await asyncio.gather(*(asker.ask("burst", due, body) for body in bodies))
     answered = asker.answered
     return Finding(
         part="burst",
@@ -283,18 +287,24 @@ async def _asking(url: str, connections: int) -> AsyncIterator[tuple[_Asker, int
 
 
 async def _report(asker: _Asker, port: int, rate: int, at_once: int, done: asyncio.Event) -> None:
-    """Tell of admitted pods, each several times, as their cluster would."""
-    connection = await _Connection.open(port)
-    numbers = count()
-    try:
-        due = perf_counter()
-        while not done.is_set():
-            batch = [_pod(asker, next(numbers)) for _ in range(at_once)]
-            await connection.post("/v1/events", BATCH, b"[" + b",".join(batch) + b"]")
-            due += at_once / rate
-            await asyncio.sleep(max(0.0, due - perf_counter()))
-    finally:
-        connection.close()
+    """Tell of admitted pods, each several times, as their cluster would, over a few connections in turn."""
+    numbers, began, apart = count(), perf_counter(), at_once / rate
+
+    async def tell(place: int) -> None:
+        connection = await _Connection.open(port)
+        try:
+            due = began + place * apart
+            while not done.is_set():
+                await asyncio.sleep(max(0.0, due - perf_counter()))
+                batch = [_pod(asker, next(numbers)) for _ in range(at_once)]
+                await connection.post("/v1/events", BATCH, b"[" + b",".join(batch) + b"]")
+                due += REPORTERS * apart
+        finally:
+            connection.close()
+
+    async with asyncio.TaskGroup() as telling:
+        for place in range(REPORTERS):
+            telling.create_task(tell(place))
 
 
 def _pod(asker: _Asker, number: int) -> bytes:

@@ -19,6 +19,7 @@ FOUND: Final[Mapping[What, str]] = {
     "over_committed": "the node declares less than is held there; by how much, amount by amount",
     "pods_beyond_instances": "more pods are seen there than the ledger placed",
     "share_base_kept": "the node wanted to be divided into other pieces while some were given out",
+    "late_confirmation": "pods came whose reservations had been given up",
 }
 
 
@@ -126,11 +127,11 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
     )
     sections.known.append(f"scored by {proposal.measure}: less is better")
     for place, move in enumerate(proposal.moves[:ROWS_TOLD], 1):
-        into = f"to {move.into}" if move.into else "evicted"
+        into = f"from {move.out} to {move.into}" if move.into else f"from {move.out} evicted"
+        if proposal.what == "surplus":
+            into = f"on {move.out}: its deletion cost lowered to 0"
         cost = f", {words.bytes_(move.size)}" if move.size else ""
-        sections.steps.append(
-            f"{place}. {move.thing} from {move.out} {into}{cost}; the score then: {move.score}"
-        )
+        sections.steps.append(f"{place}. {move.thing} {into}{cost}; the score then: {move.score}")
     if len(proposal.moves) > ROWS_TOLD:
         sections.steps.append(f"and {len(proposal.moves) - ROWS_TOLD} moves more")
     score = f"the score: {_score(proposal.before)} -> {_score(proposal.after)}"
@@ -141,14 +142,17 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
 
 
 def tell_repair(of: Derivation, repair: Repair, sections: Sections) -> None:
-    """Which pods are to go."""
-    sections.asked.append(f"#{repair.proposal} proposed to evict pods of {of.decision.subject}")
-    sections.steps += [
-        f"{one.namespace}/{one.pod} on {one.node}" for one in repair.evict[:ROWS_TOLD]
-    ]
-    if len(repair.evict) > ROWS_TOLD:
-        sections.steps.append(f"and {len(repair.evict) - ROWS_TOLD} pods more")
-    sections.changed.append("nothing in the book: whoever runs the pods evicts them")
+    """Which pods are to go, or to be no dearer than any other."""
+    what, pods = ("evict", repair.evict) if repair.evict else ("lower", repair.lower)
+    sections.asked.append(f"#{repair.proposal} proposed to {what} pods of {of.decision.subject}")
+    sections.steps += [f"{one.namespace}/{one.pod} on {one.node}" for one in pods[:ROWS_TOLD]]
+    if len(pods) > ROWS_TOLD:
+        sections.steps.append(f"and {len(pods) - ROWS_TOLD} pods more")
+    sections.changed.append(
+        "nothing in the book: whoever runs the pods evicts them"
+        if repair.evict
+        else "they count no more as on-demand; whoever runs the pods sets their deletion cost to 0"
+    )
 
 
 def _score(score: Fraction | None) -> str:

@@ -28,6 +28,7 @@ CAUSES: Final[Mapping[Cause, str]] = {
     "room": "it had been refused, and there is more room",
     "requested": "somebody asked for a proposal",
     "deficit": "too few are on on-demand nodes",
+    "surplus": "more are on-demand than are due",
     "approved": "what was proposed was approved",
     "admission": "a pod is about to be created",
     "target": "it had been refused, and another part of it belongs on on-demand nodes",

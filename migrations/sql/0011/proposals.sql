@@ -43,7 +43,7 @@ COMMENT ON COLUMN ledger_api.proposals.number IS 'The decision.'
 ;;
 COMMENT ON COLUMN ledger_api.proposals.position IS 'Position of the event that made it due.'
 ;;
-COMMENT ON COLUMN ledger_api.proposals.kind IS 'What is moved: deployments, disks or repair.'
+COMMENT ON COLUMN ledger_api.proposals.kind IS 'What is moved: deployments, disks or repair; or, where nothing is, surplus.'
 ;;
 COMMENT ON COLUMN ledger_api.proposals.subject IS 'What it is about; the name of the fleet is everything.'
 ;;
@@ -51,7 +51,7 @@ COMMENT ON COLUMN ledger_api.proposals.moves IS 'How many moves it has; proposal
 ;;
 COMMENT ON COLUMN ledger_api.proposals.bytes IS 'How many bytes they move together.'
 ;;
-COMMENT ON COLUMN ledger_api.proposals.measure IS 'What the score is: spread is the mean square deviation over the square of the mean; deficit is how many lack a place on an on-demand node.'
+COMMENT ON COLUMN ledger_api.proposals.measure IS 'What the score is: spread is the mean square deviation over the square of the mean; deficit is how many lack a place on an on-demand node; surplus is how many are on-demand and need not be.'
 ;;
 COMMENT ON COLUMN ledger_api.proposals.score_before IS 'The score as things were, as num/den; null where there is nothing to have one.'
 ;;
@@ -89,7 +89,7 @@ COMMENT ON COLUMN ledger_api.proposal_moves.number IS 'The proposal.'
 ;;
 COMMENT ON COLUMN ledger_api.proposal_moves.move IS 'Its place in the proposal, from 1.'
 ;;
-COMMENT ON COLUMN ledger_api.proposal_moves.kind IS 'What is moved: deployments, disks or repair.'
+COMMENT ON COLUMN ledger_api.proposal_moves.kind IS 'What is moved: deployments, disks or repair; or, where nothing is, surplus.'
 ;;
 COMMENT ON COLUMN ledger_api.proposal_moves.subject IS 'Whose it is: a volume, or a workload in a cluster.'
 ;;
