@@ -65,15 +65,13 @@ async def verify(
     too.
     """
     through, count = await decisions.cursor(connection, fleet)
-    trouble = await _beyond(connection, fleet)
-    if trouble is not None:
-        return Verified(merkle.EMPTY, merkle.EMPTY, through, trouble)
+    beyond = await _beyond(connection, fleet)
     with seldom_collected():
         events, trouble = await events_verified(connection, fleet, keys, on_progress, archive)
-        if trouble is not None:
-            return Verified(events, merkle.EMPTY, through, trouble)
+        if trouble is not None or (beyond is not None and beyond.decision is None):
+            return Verified(events, merkle.EMPTY, through, _first(beyond, trouble))
         decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
-        trouble = trouble or await _turns(connection, fleet, through)
+        trouble = _first(beyond, trouble) or await _turns(connection, fleet, through)
     return Verified(events, decided, through, trouble)
 
 
@@ -295,6 +293,22 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
                 recomputed=f"{found or 0} decisions",
             )
     return None
+
+
+def _first(beyond: Divergence | None, trouble: Divergence | None) -> Divergence | None:
+    """Of what lies behind an end and what does not fit before it, that which comes first in the log.
+
+    A row that was moved behind the end shows as both: it is missing where it was.
+    """
+    if beyond is None or trouble is None:
+        return beyond or trouble
+    if trouble.decision is not None:
+        place, end = trouble.decision, beyond.decision
+    elif beyond.decision is not None:
+        return trouble
+    else:
+        place, end = trouble.position, beyond.position
+    return trouble if place is not None and end is not None and place < end else beyond
 
 
 async def _cursors(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from ledger.replay.report import Divergence
 from tests.postgres import Postgres
 from tests.replay.tampering import KEYS, UNSEEN, Arena, arena
 
@@ -110,17 +111,54 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
 async def test_what_two_tables_say_is_held_together(
     tampered: Arena, change: str, trouble: str
 ) -> None:
+    found = await after(tampered, change)
+    assert found is not None
+    assert found.trouble == trouble
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble", "place"),
+    [
+        pytest.param(
+            f"UPDATE ledger.events SET position = position + 100 WHERE {OF_DEMO}"
+            " AND position = 464",
+            "position_missing",
+            {"position": 464},
+            id="an event behind the end",
+        ),
+        pytest.param(
+            f"UPDATE ledger.decisions SET number = number + 100 WHERE {OF_DEMO} AND number = 150",
+            "decision_leaf_mismatch",
+            {"decision": 150},
+            id="a decision behind the end",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine SET channel = 'http' WHERE channel = 'kafka'"
+            " AND position = (SELECT min(position) FROM ledger.quarantine WHERE channel = 'kafka')",
+            "row_differs",
+            {"path": "quarantine.channel", "recorded": "http", "recomputed": "kafka"},
+            id="by which way a message came that was set aside",
+        ),
+    ],
+)
+async def test_of_a_change_that_shows_in_several_places_the_first_is_named(
+    tampered: Arena, change: str, trouble: str, place: dict[str, object]
+) -> None:
+    found = await after(tampered, change)
+    assert found is not None
+    assert found.trouble == trouble
+    assert {name: getattr(found, name) for name in place} == place
+
+
+async def after(tampered: Arena, change: str) -> Divergence | None:
+    """What is found when one row was changed so; the change is undone."""
     undone = tampered.connection.transaction(isolation="repeatable_read")
     await undone.start()
     try:
         await tampered.connection.execute("SET LOCAL session_replication_role = replica")
         done = await tampered.connection.execute(change)
         assert done.split()[-1] == "1", done
-
-        found = await tampered.verified()
-
-        assert found is not None
-        assert found.trouble == trouble
+        return await tampered.verified()
     finally:
         await undone.rollback()
 
