@@ -1,6 +1,6 @@
 """Decided history folded once more, with what its events did by themselves.
 
-``ledger.reducers.evolve.follow`` makes the World; what is shown of a decision beyond the decision
+``ledger.reducers.evolve.followed`` makes the Worlds; what is shown of a decision beyond the decision
 itself hangs on what events put out of force, took away or did not change. This gathers that on the
 way, as ``ledger.decisions.step`` does for who decides.
 """
@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.log.decisions import Effect
-from ledger.reducers import deadlines
 from ledger.reducers.disk_books import DiskBook, disk_books
-from ledger.reducers.evolve import evolve, lapse
+from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.world import Account, World
 from ledger.units import Position, Subject
@@ -37,23 +36,14 @@ class Followed:
 
     def take(self, event: Event, decisions: Sequence[Decision]) -> None:
         """Fold one more event, and what was decided on it."""
-        waiting = list(reversed(decisions))
-        world = self.world
         turned: set[Account] = set()
-        while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
-            world = lapse(world)
-            while waiting and waiting[-1].deadline == deadline:
-                world = evolve(world, waiting.pop())
+        for world in followed(self.world, event, decisions):
             self._gather(world, event.position)
             turned.update(world.turned)
-        world = evolve(world, event)
-        while waiting:
-            world = evolve(world, waiting.pop())
-        self._gather(world, event.position)
-        self._turn(world, event.position, turned.union(world.turned))
-        if world.last_effect != "applied":
-            self.effects[event.position] = world.last_effect
-        self.world = world
+            self.world = world
+        self._turn(self.world, event.position, turned)
+        if self.world.last_effect != "applied":
+            self.effects[event.position] = self.world.last_effect
         self.decisions += decisions
 
     def forget(self) -> None:
