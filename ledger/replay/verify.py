@@ -235,7 +235,7 @@ def _says(decision: StoredDecision, number: int) -> bool:
 
 
 async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
-    """Whether there are rows behind the ends that are recorded: somebody rewound one of them.
+    """Whether there are rows behind the ends that are recorded, or where nothing ever is.
 
     Read in one statement: rows, heads and cursor are written together, so no other moment shows
     some of them without the others.
@@ -256,10 +256,12 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
             "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS head,"
             "       (SELECT format('tile_hashes %s %s %s', tree, level, number)"
             "          FROM ledger.tile_hashes"
-            "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS tile,"
+            "         WHERE fleet = $1 AND (tree <> ALL($2::text[]) OR number < 0) LIMIT 1) AS tile,"
             "       (SELECT format('checkpoints %s %s %s', incarnation, tree, size)"
-            "          FROM ledger.checkpoints WHERE fleet = $1 AND tree <> 'both'"
-            "           AND tree <> ALL($2::text[]) LIMIT 1) AS signed",
+            "          FROM ledger.checkpoints WHERE fleet = $1 AND (size < 0 OR"
+            "            tree <> 'both' AND tree <> ALL($2::text[])) LIMIT 1) AS signed,"
+            "       (SELECT format('decided %s', through) FROM ledger.decided"
+            "         WHERE fleet = $1 AND through < 0 LIMIT 1) AS batch",
             fleet.number,
             list(TREES),
         )
@@ -273,7 +275,7 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
         return Divergence(
             "cursor_mismatch", size, recorded=str(row["through"]), recomputed=f"{size} events"
         )
-    for stray in (row["head"], row["tile"], row["signed"]):
+    for stray in (row["head"], row["tile"], row["signed"], row["batch"]):
         if stray is not None:
             table, _, key = stray.partition(" ")
             return Divergence(
@@ -281,7 +283,7 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
                 None,
                 subject=key,
                 path=table,
-                recorded="of a tree that there is not",
+                recorded="of a tree or a place that there is not",
             )
     for found in (row["made"], row["counted"], row["last"]):
         if (found or 0) != grown:

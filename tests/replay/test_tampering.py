@@ -139,6 +139,28 @@ async def test_what_two_tables_say_is_held_together(
             {"path": "quarantine.channel", "recorded": "http", "recomputed": "kafka"},
             id="by which way a message came that was set aside",
         ),
+        pytest.param(
+            "INSERT INTO ledger.tile_hashes SELECT fleet, tree, level, number - 13, hash"
+            f"  FROM ledger.tile_hashes WHERE {OF_DEMO} AND tree = 'events' AND number = 0",
+            "row_unexpected",
+            {"path": "tile_hashes", "subject": "events 1 -13"},
+            id="a subtree before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.checkpoints"
+            " SELECT fleet, incarnation, tree, -13, root, note, signed_at FROM ledger.checkpoints"
+            f" WHERE {OF_DEMO} AND tree = 'events' ORDER BY size LIMIT 1",
+            "row_unexpected",
+            {"path": "checkpoints", "subject": "1 events -13"},
+            id="a signed end before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.decided SELECT fleet, -7, decisions, epoch, decided_at"
+            f"  FROM ledger.decided WHERE {OF_DEMO} ORDER BY through LIMIT 1",
+            "row_unexpected",
+            {"path": "decided", "subject": "-7"},
+            id="a batch before the beginning",
+        ),
     ],
 )
 async def test_of_a_change_that_shows_in_several_places_the_first_is_named(

@@ -185,7 +185,10 @@ async def test_the_first_life_can_be_detached_and_is_replayed_from_the_archive(
     before = await replay(lived.connection, lived.fleet, url=lived.url, wanted=Wanted(workers=2))
     positions = await partitions.reach(lived.connection, 0)
     assert positions.stop == PARTITION <= lived.begins
-    assert await require_archived(lived.connection, positions, lived.folder) == [LEDGER_FLEET, FLEET]
+    assert await require_archived(lived.connection, positions, lived.folder) == [
+        LEDGER_FLEET,
+        FLEET,
+    ]
     await partitions.detach(lived.connection, 0)
 
     archive = await detached.archive_of(lived.connection, lived.fleet, lived.folder)
