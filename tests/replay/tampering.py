@@ -130,6 +130,8 @@ UNSEEN: Final[dict[str, str]] = {
     "incarnations.reason": "why a life began",
     "incarnations.opened_at": "when it did",
     "receipts.epoch": "which turn of a consumer took the records",
+    "receipts.first": "where it began, if what it took first was there already",
+    "receipts.next": "where it ended, if what it took last was",
     "receipts.last_timestamp": "for the consumer, who looks at the record itself",
     "receipts.last_digest": "the same, unless it was set aside",
     "receipts.written_at": "when it was written",
@@ -587,6 +589,9 @@ async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) ->
     portions = [drawn[place : place + 40] for place in range(0, len(drawn), 40)]
     for portion in portions:
         values = [*portion, conflicting, b"{}", b'{"specversion": "1.0"']
+        if portion is portions[-1]:
+            # Told once more, before everything else of a batch and behind it: no row is left of them.
+            values = [portions[0][0], *values, portions[0][1]]
         batch = [
             Message(
                 Coordinates("kafka", topic, 0, offset + place),

@@ -88,6 +88,16 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="the digest of a last record that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.receipts SET first = first - 1 WHERE number = 2",
+            "receipt_mismatch",
+            id="where a receipt began, between two records",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET next = next + 1 WHERE number = 2",
+            "receipt_mismatch",
+            id="where a receipt ended, between two records",
+        ),
+        pytest.param(
             "UPDATE ledger.quarantine_outcomes SET outcome = 'discarded', released_position = NULL"
             " WHERE quarantined = (SELECT min(quarantined) FROM ledger.quarantine_outcomes"
             "                       WHERE outcome = 'released')",
