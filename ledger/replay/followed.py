@@ -8,6 +8,7 @@ way, as ``ledger.decisions.step`` does for who decides.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ledger.admission import answering
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.log.decisions import Effect
@@ -34,8 +35,12 @@ class Followed:
     jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
     queues: list[tuple[Position, QueueBook]] = field(default_factory=list)
 
+    answers: list[tuple[str, Position, bytes]] = field(default_factory=list)
+    """To admissions, with the position of what they waited for last."""
+
     def take(self, event: Event, decisions: Sequence[Decision]) -> None:
         """Fold one more event, and what was decided on it."""
+        before = self.world
         turned: set[Account] = set()
         for world in followed(self.world, event, decisions):
             self._gather(world, event.position)
@@ -45,11 +50,13 @@ class Followed:
         if self.world.last_effect != "applied":
             self.effects[event.position] = self.world.last_effect
         self.decisions += decisions
+        spot = self.world.policy.spot
+        self.answers += answering.given(before, event, decisions, spot)
 
     def forget(self) -> None:
         """Begin anew with what was gathered; the World stays."""
         self.decisions, self.ended, self.released, self.effects = [], [], [], {}
-        self.disks, self.jobs, self.queues = [], [], []
+        self.disks, self.jobs, self.queues, self.answers = [], [], [], []
 
     def _gather(self, world: World, position: Position) -> None:
         self.ended += [(*one, position) for one in world.ended]

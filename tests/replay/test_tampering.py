@@ -88,6 +88,27 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="the digest of a last record that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.admission_answers SET answer = set_byte(answer, 40, 33) WHERE uid = 'u2'",
+            "row_differs",
+            id="what an API server was told",
+        ),
+        pytest.param(
+            "DELETE FROM ledger.admission_answers WHERE uid = 'u2'",
+            "row_missing",
+            id="that an API server was told something",
+        ),
+        pytest.param(
+            "UPDATE ledger.admission_answers SET bypassed = false WHERE uid = 'late'",
+            "row_differs",
+            id="that an admission was answered without a decision",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.admission_answers SELECT fleet, 'nobody', position, bypassed, answer"
+            "  FROM ledger.admission_answers WHERE uid = 'u2'",
+            "row_unexpected",
+            id="an answer to nobody",
+        ),
+        pytest.param(
             "UPDATE ledger.receipts SET first = first - 1 WHERE number = 2",
             "receipt_mismatch",
             id="where a receipt began, between two records",
