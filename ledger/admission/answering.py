@@ -7,7 +7,7 @@ should know comes as warnings, and where the answer stands in the log as audit a
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -18,8 +18,12 @@ from ledger.core.spot.patch import Marks, Mode, Patch, patch
 from ledger.errors import InvalidRequest
 from ledger.facts.admission import Admission
 from ledger.facts.decision import Decision
+from ledger.facts.event import Event
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.policy import SpotPolicy, Toleration
+from ledger.reducers.admissions import is_listing
+from ledger.reducers.world import World
+from ledger.units import Position
 
 WARNINGS: Final[Mapping[str, str]] = {
     "annotation_invalid": "distributed-scheduling/min-available cannot be read",
@@ -69,6 +73,23 @@ def answer(request: AdmissionRequested, decision: Decision, spot: SpotPolicy) ->
     return _review(request.uid, operations=operations, warnings=warned(flags), audit=audit)
 
 
+def given(
+    before: World, happened: Event, decisions: Iterable[Decision], spot: SpotPolicy
+) -> Iterator[tuple[str, Position, bytes]]:
+    """What is said where an event was the last thing that admissions waited for: uid, position, answer.
+
+    ``before`` is the World before that event, ``spot`` the policy behind it.
+    """
+    for decision in decisions:
+        decided = decision.outcome
+        if not isinstance(decided, Admission) or is_listing(decided):
+            continue
+        asked = happened.fact
+        if not isinstance(asked, AdmissionRequested):
+            asked = before.admissions.waiting[decided.admission_uid].fact
+        yield asked.uid, decision.position, answer(asked, decision, spot)
+
+
 def patched(pod: dict[str, Any], decided: Admission, spot: SpotPolicy, *, of: str) -> Patch:
     """What a decision adds to a pod of a controller of kind ``of``."""
     assert decided.capacity_class is not None, "it leaves the pod as it is"
@@ -84,6 +105,11 @@ def patched(pod: dict[str, Any], decided: Admission, spot: SpotPolicy, *, of: st
 def unpatched(uid: str, reason: str | None = None, audit: Mapping[str, str] | None = None) -> bytes:
     """The answer that leaves a pod as it is, and says why if there is something to say."""
     return _review(uid, warnings=warned(() if reason is None else (reason,)), audit=audit or {})
+
+
+def bypassed(fleet: str, uid: str, reason: str) -> bytes:
+    """The answer that is given, and recorded by an event, where no decision came in time."""
+    return unpatched(uid, reason, {"fleet": fleet})
 
 
 def operations(body: bytes) -> list[Any]:

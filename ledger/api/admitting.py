@@ -479,11 +479,11 @@ class Admissions:
         await asyncio.wait({telling}, timeout=BYPASS_SECONDS)
         if telling.done() and not telling.cancelled() and telling.exception() is None:
             return telling.result()
-        return answering.unpatched(ask.review.uid, reason, {"fleet": fleet})
+        return answering.bypassed(fleet, ask.review.uid, reason)
 
     async def _tell(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
         uid = ask.review.uid
-        answer = answering.unpatched(uid, reason, {"fleet": fleet})
+        answer = answering.bypassed(fleet, uid, reason)
         try:
             line = await self._line(fleet)
             if line is None:

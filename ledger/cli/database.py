@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import structlog
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -59,8 +58,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines."
 
 RECONNECT_SECONDS: Final = 1.0
 
-log = structlog.get_logger()
-
 aside = Console(stderr=True, highlight=False, markup=False, emoji=False)
 """What a command says besides its answer goes here, so that its answer can be piped.
 
@@ -97,6 +94,10 @@ async def locate(url: str | None, data: Path | None) -> str:
 
 async def waited_for(url: str | None, data: Path | None, stop: asyncio.Event) -> str | None:
     """The same once it can be reached, for a service; None if that is asked to stop before."""
+    # A tenth of a second to load, and whoever only asks says nothing in a log.
+    import structlog
+
+    log = structlog.get_logger()
     while not stop.is_set():
         try:
             return await locate(url, data)

@@ -31,11 +31,10 @@ from ledger.decisions import versions
 from ledger.decisions.answer import Answered
 from ledger.decisions.capacity_class import SYSTEM, replicas_in, target_of
 from ledger.decisions.pod_classes import class_of
-from ledger.facts.admission import Admission
+from ledger.facts.admission import LIST_FIRST, Admission
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
-from ledger.reducers.admissions import LIST_FIRST
 from ledger.reducers.instances import subject_of
 from ledger.reducers.reservations import Asking, Row
 from ledger.reducers.world import World

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from ledger.admission import answering
-from ledger.decisions.step import Step, advance
+from ledger.decisions.step import advance
 from ledger.engine.activity import Activity
 from ledger.engine.following import Following
 from ledger.engine.restoring import Meanwhile
@@ -43,10 +43,7 @@ from ledger.errors import (
     WrongPosition,
 )
 from ledger.events.codec import own_event
-from ledger.facts.admission import Admission
 from ledger.facts.decision import Decision
-from ledger.facts.event import Event
-from ledger.facts.own import AdmissionRequested
 from ledger.log import admissions, fleets, leases, read, stops, trees
 from ledger.log import decisions as recorded
 from ledger.log.admissions import Answer
@@ -60,7 +57,6 @@ from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
 from ledger.log.stops import Stop
-from ledger.reducers.admissions import is_listing
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
@@ -156,7 +152,9 @@ class _Batch:
         """Decide one more event."""
         happened = event(stored)
         step = advance(self.world, happened)
-        self._answer(self.world, happened, step)
+        spot = step.world.policy.spot
+        given = answering.given(self.world, happened, step.decisions, spot)
+        self.answers += [Answer(*one) for one in given]
         self.world = step.world
         self.events += 1
         self.decisions += step.decisions
@@ -165,18 +163,6 @@ class _Batch:
         self._turn(Position(stored.position), step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
-
-    def _answer(self, before: World, happened: Event, step: Step) -> None:
-        """Spell the answer to an admission, where this was the last thing that it waited for."""
-        for decision in step.decisions:
-            decided = decision.outcome
-            if not isinstance(decided, Admission) or is_listing(decided):
-                continue
-            asked = happened.fact
-            if not isinstance(asked, AdmissionRequested):
-                asked = before.admissions.waiting[decided.admission_uid].fact
-            answer = answering.answer(asked, decision, step.world.policy.spot)
-            self.answers.append(Answer(asked.uid, decision.position, answer))
 
     def _turn(self, position: Position, turned: Iterable[Account]) -> None:
         """Note what the book says of these by now."""

@@ -5,12 +5,15 @@ It is a decision of kind ``capacity_class``, like the target that it keeps
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ledger.facts.canonical import Plain
 from ledger.facts.own import UserPin
 from ledger.facts.reason import Cause
 from ledger.units import ClusterName, Uid
+
+LIST_FIRST: Final = "list_first"
+"""The flag of one that answers nothing before the pods are listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from immutables import Map
 
-from ledger.facts.admission import Admission
+from ledger.facts.admission import LIST_FIRST, Admission
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
@@ -212,10 +212,6 @@ def time_over(world: World, deadline: Deadline) -> World:
         if rows[number].expires <= deadline.at:
             rows = rows.set(number, rows[number]._replace(overdue=True))
     return _with_template(world, deadline.subject, template._replace(rows=rows))
-
-
-LIST_FIRST = "list_first"
-"""The flag of a decision that answers nothing before the pods are listed."""
 
 
 def _pod_seen(world: World, replicaset: Subject, pod: PodObserved) -> World:

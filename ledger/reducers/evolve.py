@@ -18,7 +18,7 @@ asks is of the same version (``ledger.decisions.step``). All of them fold the on
 there is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -139,6 +139,12 @@ def lapse(world: World) -> World:
 
 def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
     """Fold an event and the decisions recorded at its position, in the order they were made in."""
+    *_, last = followed(world, event, decisions)
+    return last
+
+
+def followed(world: World, event: Event, decisions: Sequence[Decision]) -> Iterator[World]:
+    """The Worlds on that way: behind each deadline that fired and what it raised, and at the end."""
     folding = FOLDING.of(world.policy.algorithms.engine)
     waiting = list(reversed(decisions))
     world = lives.entered(world, event)
@@ -153,10 +159,11 @@ def follow(world: World, event: Event, decisions: Sequence[Decision]) -> World:
                     break
                 closed = waiting[-1].inputs
             world = folding.evolve(world, waiting.pop())
+        yield world
     world = folding.evolve(world, event)
     while waiting:
         world = folding.evolve(world, waiting.pop())
-    return world
+    yield world
 
 
 def _is_of_round(decision: Decision) -> bool:

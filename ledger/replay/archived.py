@@ -26,6 +26,7 @@ from ledger.log.archive.reading import Archive
 from ledger.log.decisions import NOTHING_DECIDED
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
+from ledger.log.trees import Tree
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import COLUMNS, LEAF, POSITION, RECORDED_AT, leaf_hashes
 from ledger.replay.recorded_tree import TreeInArchive
@@ -118,13 +119,7 @@ async def _events(
     archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
     manifest = archive.manifest
-    tree = GrownTree(
-        TreeInArchive(archive, "events"),
-        manifest.fleet,
-        "events",
-        keys,
-        frontier=manifest.begins.events,
-    )
+    tree = _begun(archive, "events", keys)
     clock = 0
     try:
         for rows in archive.event_rows(manifest.first, manifest.next, COLUMNS):
@@ -135,8 +130,7 @@ async def _events(
             clock = rows[-1][RECORDED_AT]
             if on_progress is not None:
                 on_progress(tree.frontier.size)
-        end = manifest.ends.events
-        return tree.frontier, await tree.end(end.size, end.root())
+        return tree.frontier, await _ended(tree, manifest.ends.events)
     except DamagedArchive as damaged:
         return tree.frontier, replace(told(damaged), position=tree.frontier.size)
 
@@ -144,16 +138,9 @@ async def _events(
 async def _decisions(
     archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
-    manifest = archive.manifest
-    tree = GrownTree(
-        TreeInArchive(archive, "decisions"),
-        manifest.fleet,
-        "decisions",
-        keys,
-        frontier=manifest.begins.decisions,
-    )
+    tree = _begun(archive, "decisions", keys)
     try:
-        for one in manifest.ranges:
+        for one in archive.manifest.ranges:
             begins, ends = one.begins.decisions.size, one.ends.decisions.size
             for rows in archive.decision_rows(begins, ends):
                 trouble = _unlike(one, rows, tree.frontier.size)
@@ -162,10 +149,21 @@ async def _decisions(
                     return tree.frontier, trouble
                 if on_progress is not None:
                     on_progress(tree.frontier.size)
-        end = manifest.ends.decisions
-        return tree.frontier, await tree.end(end.size, end.root())
+        return tree.frontier, await _ended(tree, archive.manifest.ends.decisions)
     except DamagedArchive as damaged:
         return tree.frontier, replace(told(damaged), decision=tree.frontier.size)
+
+
+def _begun(archive: Archive, tree: Tree, keys: Sequence[Key]) -> GrownTree:
+    """A tree as it was where the archive begins."""
+    frontier = getattr(archive.manifest.begins, tree)
+    return GrownTree(
+        TreeInArchive(archive, tree), archive.manifest.fleet, tree, keys, frontier=frontier
+    )
+
+
+async def _ended(tree: GrownTree, end: merkle.Frontier) -> Divergence | None:
+    return await tree.end(end.size, end.root())
 
 
 def _unlike(one: ArchivedRange, rows: Sequence[Sequence[Any]], first: int) -> Divergence | None:

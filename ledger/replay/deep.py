@@ -33,6 +33,7 @@ from ledger.log.read import StoredEvent
 from ledger.reducers import lives
 from ledger.reducers.world import begin
 from ledger.replay.followed import Followed
+from ledger.replay.given_answers import GivenAnswers
 from ledger.replay.in_force import STATES, InForce, past_table
 from ledger.replay.kept_snapshots import KeptSnapshots
 from ledger.replay.report import Divergence, Report
@@ -134,6 +135,7 @@ async def _derived(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
         )
     rows = _Projected(connection, fleet, whole=later is None)
+    answers = GivenAnswers(connection, fleet)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
         followed = Followed(begin(genesis, incarnation=lives.FIRST))
@@ -144,6 +146,7 @@ async def _derived(
                 await _of_events(connection, events, stored, [event for event, _ in page])
                 or await _follow(followed, snapshots, page)
                 or await rows.compare(followed)
+                or await answers.compare(followed.answers, [event for event, _ in page])
             )
             if trouble is not None:
                 return trouble
@@ -160,10 +163,12 @@ async def _derived(
             return trouble
     rest = detached.pages(connection, fleet, archive, first=first, before=size)
     async for undecided in rest:
-        trouble = await _of_events(connection, events, stored, undecided)
+        trouble = await _of_events(connection, events, stored, undecided) or await answers.compare(
+            (), undecided
+        )
         if trouble is not None:
             return trouble
-    return _beyond(IDENTITIES, await stored.through(LARGEST))
+    return await answers.end() or _beyond(IDENTITIES, await stored.through(LARGEST))
 
 
 async def _genesis(

@@ -1,6 +1,6 @@
 """Decided history folded once more, with what its events did by themselves.
 
-``ledger.reducers.evolve.follow`` makes the World; what is shown of a decision beyond the decision
+``ledger.reducers.evolve.followed`` makes the Worlds; what is shown of a decision beyond the decision
 itself hangs on what events put out of force, took away or did not change. This gathers that on the
 way, as ``ledger.decisions.step`` does for who decides.
 """
@@ -8,12 +8,12 @@ way, as ``ledger.decisions.step`` does for who decides.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ledger.admission import answering
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.log.decisions import Effect
-from ledger.reducers import deadlines
 from ledger.reducers.disk_books import DiskBook, disk_books
-from ledger.reducers.evolve import evolve, lapse
+from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.world import Account, World
 from ledger.units import Position, Subject
@@ -35,31 +35,28 @@ class Followed:
     jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
     queues: list[tuple[Position, QueueBook]] = field(default_factory=list)
 
+    answers: list[tuple[str, Position, bytes]] = field(default_factory=list)
+    """To admissions, with the position of what they waited for last."""
+
     def take(self, event: Event, decisions: Sequence[Decision]) -> None:
         """Fold one more event, and what was decided on it."""
-        waiting = list(reversed(decisions))
-        world = self.world
+        before = self.world
         turned: set[Account] = set()
-        while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
-            world = lapse(world)
-            while waiting and waiting[-1].deadline == deadline:
-                world = evolve(world, waiting.pop())
+        for world in followed(self.world, event, decisions):
             self._gather(world, event.position)
             turned.update(world.turned)
-        world = evolve(world, event)
-        while waiting:
-            world = evolve(world, waiting.pop())
-        self._gather(world, event.position)
-        self._turn(world, event.position, turned.union(world.turned))
-        if world.last_effect != "applied":
-            self.effects[event.position] = world.last_effect
-        self.world = world
+            self.world = world
+        self._turn(self.world, event.position, turned)
+        if self.world.last_effect != "applied":
+            self.effects[event.position] = self.world.last_effect
         self.decisions += decisions
+        spot = self.world.policy.spot
+        self.answers += answering.given(before, event, decisions, spot)
 
     def forget(self) -> None:
         """Begin anew with what was gathered; the World stays."""
         self.decisions, self.ended, self.released, self.effects = [], [], [], {}
-        self.disks, self.jobs, self.queues = [], [], []
+        self.disks, self.jobs, self.queues, self.answers = [], [], [], []
 
     def _gather(self, world: World, position: Position) -> None:
         self.ended += [(*one, position) for one in world.ended]

@@ -14,10 +14,10 @@ from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.snapshots import Layout, decompressed
-from ledger.reducers import snapshot
-from ledger.reducers.evolve import ENGINE_VERSION
 from ledger.reducers.world import World
+from ledger.replay import recomputing
 from ledger.replay.report import Divergence
+from ledger.replay.segments import own_layout
 
 _Row = tuple[int, int, int, bytes, bytes, bytes, int, int, Layout, bool, int]
 
@@ -86,7 +86,7 @@ class KeptSnapshots:
                 return self._unlike(through, name, recorded.hex(), root.hex())
         if not there:
             return None
-        if layout == own_layout() and digest.hex() != (made := snapshot.digest(world)):
+        if layout == own_layout() and digest.hex() != (made := recomputing.digest(world)):
             return self._unlike(through, "digest", digest.hex(), made)
         return await self._bytes(number, through, digest, size, kept)
 
@@ -131,8 +131,3 @@ class KeptSnapshots:
             recorded=recorded,
             recomputed=recomputed,
         )
-
-
-def own_layout() -> Layout:
-    """What this program writes."""
-    return Layout(ENGINE_VERSION, snapshot.LAYOUT, bytes.fromhex(snapshot.fingerprint()))

@@ -213,8 +213,7 @@ async def _planned(history: History, wanted: Wanted, through: Position, count: i
     last = through if wanted.through is None else min(wanted.through, through)
     if genesis is None or last < wanted.first:
         return None
-    if last < through:
-        count = await history.made_by(last)
+    made = count if last == through else await history.made_by(last)
     incarnation = await history.incarnation()
     found = await cuts(history, incarnation, through=through, count=count)
     places, left_out = found.stored, found.left_out
@@ -222,7 +221,7 @@ async def _planned(history: History, wanted: Wanted, through: Position, count: i
         range_ = Range(_first(history, wanted, places), last)
         if range_.through < range_.first:
             return None
-        segments = cut(range_, count, places, workers=wanted.workers, every=wanted.checks_snapshots)
+        segments = cut(range_, made, places, workers=wanted.workers, every=wanted.checks_snapshots)
         damaged = [
             one.begins
             for one in segments

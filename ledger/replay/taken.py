@@ -224,6 +224,14 @@ class Taken:
                         f"{told[0]} appended, {told[1]} quarantined",
                         f"{found[0]} appended, {found[1]} quarantined",
                     )
+                if mine and not row["duplicates"]:
+                    # Each of its records is there, so that they say where it began and where it ended.
+                    told = row["first"], row["next"]
+                    found = mine[0].offset, mine[-1].offset + 1
+                    if told != found:
+                        return _receipt(
+                            row, f"from {told[0]} to {told[1]}", f"from {found[0]} to {found[1]}"
+                        )
                 aside = mine[-1].digest if mine and mine[-1].offset == row["next"] - 1 else None
                 if aside not in (None, row["last_digest"]):
                     return _receipt(row, row["last_digest"].hex(), aside.hex())
@@ -427,6 +435,9 @@ def _set_aside(event: Any, row: Any) -> Divergence | None:
     said = orjson.loads(event["payload"])["data"]
     at = Coordinates(row["channel"], row["topic"], row["partition"], row["coordinate"])
     told: dict[str, object] = {"address": said["address"], "reason": said["reason"]}
+    if row["topic"] is not None:
+        # Where a message has a topic its address does not name the way by which it came: there is one.
+        told["channel"] = "kafka"
     try:
         headers = read_headers(row["headers"])
         digest = digest_of(row["key"], row["value"], headers)

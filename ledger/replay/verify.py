@@ -65,15 +65,13 @@ async def verify(
     too.
     """
     through, count = await decisions.cursor(connection, fleet)
-    trouble = await _beyond(connection, fleet)
-    if trouble is not None:
-        return Verified(merkle.EMPTY, merkle.EMPTY, through, trouble)
+    beyond = await _beyond(connection, fleet)
     with seldom_collected():
         events, trouble = await events_verified(connection, fleet, keys, on_progress, archive)
-        if trouble is not None:
-            return Verified(events, merkle.EMPTY, through, trouble)
+        if trouble is not None or (beyond is not None and beyond.decision is None):
+            return Verified(events, merkle.EMPTY, through, _first(beyond, trouble))
         decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
-        trouble = trouble or await _turns(connection, fleet, through)
+        trouble = _first(beyond, trouble) or await _turns(connection, fleet, through)
     return Verified(events, decided, through, trouble)
 
 
@@ -237,7 +235,7 @@ def _says(decision: StoredDecision, number: int) -> bool:
 
 
 async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
-    """Whether there are rows behind the ends that are recorded: somebody rewound one of them.
+    """Whether there are rows behind the ends that are recorded, or where nothing ever is.
 
     Read in one statement: rows, heads and cursor are written together, so no other moment shows
     some of them without the others.
@@ -258,10 +256,12 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
             "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS head,"
             "       (SELECT format('tile_hashes %s %s %s', tree, level, number)"
             "          FROM ledger.tile_hashes"
-            "         WHERE fleet = $1 AND tree <> ALL($2::text[]) LIMIT 1) AS tile,"
+            "         WHERE fleet = $1 AND (tree <> ALL($2::text[]) OR number < 0) LIMIT 1) AS tile,"
             "       (SELECT format('checkpoints %s %s %s', incarnation, tree, size)"
-            "          FROM ledger.checkpoints WHERE fleet = $1 AND tree <> 'both'"
-            "           AND tree <> ALL($2::text[]) LIMIT 1) AS signed",
+            "          FROM ledger.checkpoints WHERE fleet = $1 AND (size < 0 OR"
+            "            tree <> 'both' AND tree <> ALL($2::text[])) LIMIT 1) AS signed,"
+            "       (SELECT format('decided %s', through) FROM ledger.decided"
+            "         WHERE fleet = $1 AND through < 0 LIMIT 1) AS batch",
             fleet.number,
             list(TREES),
         )
@@ -275,7 +275,7 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
         return Divergence(
             "cursor_mismatch", size, recorded=str(row["through"]), recomputed=f"{size} events"
         )
-    for stray in (row["head"], row["tile"], row["signed"]):
+    for stray in (row["head"], row["tile"], row["signed"], row["batch"]):
         if stray is not None:
             table, _, key = stray.partition(" ")
             return Divergence(
@@ -283,7 +283,7 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
                 None,
                 subject=key,
                 path=table,
-                recorded="of a tree that there is not",
+                recorded="of a tree or a place that there is not",
             )
     for found in (row["made"], row["counted"], row["last"]):
         if (found or 0) != grown:
@@ -295,6 +295,22 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
                 recomputed=f"{found or 0} decisions",
             )
     return None
+
+
+def _first(beyond: Divergence | None, trouble: Divergence | None) -> Divergence | None:
+    """Of what lies behind an end and what does not fit before it, that which comes first in the log.
+
+    A row that was moved behind the end shows as both: it is missing where it was.
+    """
+    if beyond is None or trouble is None:
+        return beyond or trouble
+    if trouble.decision is not None:
+        place, end = trouble.decision, beyond.decision
+    elif beyond.decision is not None:
+        return trouble
+    else:
+        place, end = trouble.position, beyond.position
+    return trouble if place is not None and end is not None and place < end else beyond
 
 
 async def _cursors(

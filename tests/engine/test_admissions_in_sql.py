@@ -11,6 +11,7 @@ from ledger.log.append import append
 from ledger.log.database import connect
 from ledger.log.fleets import Fleet
 from ledger.log.messages import Coordinates, Message
+from ledger.replay.deep import deep
 from ledger.replay.replay import replay
 from ledger.units import EventType, FleetName, Microseconds, Subject
 from tests.engine.deciding import decide_all
@@ -112,5 +113,7 @@ async def test_admissions_are_recorded_shown_and_replayed(database_url: str) -> 
         again = await replay(anybody, fleet)
         assert again.diverged is None
         assert again.decisions == 6
+        assert await anybody.fetchval("SELECT count(*) FROM ledger.admission_answers") == 5
+        assert (await deep(anybody, fleet)).diverged is None
     finally:
         await anybody.close()

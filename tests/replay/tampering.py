@@ -30,12 +30,14 @@ from typing import Any, Final
 import asyncpg
 import orjson
 
+from ledger.admission import answering, asking
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Sizes
 from ledger.engine import decider
 from ledger.engine.snapshots import Interval
 from ledger.events.codec import accept
-from ledger.log import lines, quarantine, receipts, signing_keys
+from ledger.log import fleets, lines, quarantine, receipts, signing_keys
+from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import connect
 from ledger.log.fleets import LAST_NUMBER
 from ledger.log.intake import Intake
@@ -48,6 +50,7 @@ from ledger.replay import audit
 from ledger.replay.report import Divergence
 from ledger.units import FleetName, Incarnation, Offset, Position
 from tests.engine.deciding import UNHURRIED
+from tests.engine.test_admissions_in_sql import asked
 from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres, session_postgres
 
@@ -111,6 +114,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "past_disk_books": ("fleet", "until_position", "from_position", "cluster", "node", "disk"),
     "past_job_books": ("fleet", "until_position", "from_position", "namespace", "job"),
     "past_queue_books": ("fleet", "until_position", "from_position", "queue", "namespace"),
+    "admission_answers": ("fleet", "uid"),
     "receipts": ("topic", "partition", "number"),
     "quarantine": ("position",),
     "quarantine_outcomes": ("quarantined",),
@@ -120,6 +124,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 """Every table that holds history or is derived from it, and what tells its rows apart."""
 
 UNSEEN: Final[dict[str, str]] = {
+    "admission_answers.answered_at": "when an admission was answered",
     "decided.epoch": "whose turn it was, between those before and after it",
     "decided.decided_at": "when a batch was written",
     "decided.through": "where a batch ended, if nothing was decided between",
@@ -130,6 +135,8 @@ UNSEEN: Final[dict[str, str]] = {
     "incarnations.reason": "why a life began",
     "incarnations.opened_at": "when it did",
     "receipts.epoch": "which turn of a consumer took the records",
+    "receipts.first": "where it began, if what it took first was there already",
+    "receipts.next": "where it ended, if what it took last was",
     "receipts.last_timestamp": "for the consumer, who looks at the record itself",
     "receipts.last_digest": "the same, unless it was set aside",
     "receipts.written_at": "when it was written",
@@ -554,6 +561,7 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await sealer.round(connection)
         await lines.ingest(connection, drawn[2 * third :], clock="event")
         await _aside(connection)
+        await _admissions(connection)
         await _decided(url)
         # A batch in which nothing is decided, between two others: told again, a cluster is as it was.
         await lines.ingest(
@@ -587,6 +595,9 @@ async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) ->
     portions = [drawn[place : place + 40] for place in range(0, len(drawn), 40)]
     for portion in portions:
         values = [*portion, conflicting, b"{}", b'{"specversion": "1.0"']
+        if portion is portions[-1]:
+            # Told once more, before everything else of a batch and behind it: no row is left of them.
+            values = [portions[0][0], *values, portions[0][1]]
         batch = [
             Message(
                 Coordinates("kafka", topic, 0, offset + place),
@@ -635,6 +646,17 @@ async def _aside(connection: asyncpg.Connection) -> None:
             await quarantine.discard(connection, position, by="tests", why="tests")
 
 
+async def _admissions(connection: asyncpg.Connection) -> None:
+    """Four that are decided, and one of which somebody said before that nothing was."""
+    fleet = await fleets.find(connection, OTHER)
+    assert fleet is not None
+    for uid in ("u1", "u2", "u3", "u4", "late"):
+        await asked(connection, fleet, uid)
+    event = asking.bypassed("late", "deadline", fleet=OTHER, cluster="m1")
+    answer = answering.bypassed(OTHER, "late", "deadline")
+    await AdmissionDesk(connection).bypass(fleet, event, "late", answer)
+
+
 async def main(runs: int, seed: int, every: int, jobs: int) -> int:
     """Many runs; 1 where something goes unnoticed that may not."""
     counted: Counter[str] = Counter()
@@ -672,5 +694,5 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=250, help="how often to say how far it is")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    asked = parser.parse_args()
-    sys.exit(asyncio.run(main(asked.runs, asked.seed, asked.every, asked.jobs)))
+    told = parser.parse_args()
+    sys.exit(asyncio.run(main(told.runs, told.seed, told.every, told.jobs)))

@@ -105,6 +105,7 @@ async def test_a_range_begins_with_the_snapshot_before_it_and_says_that_it_prove
     assert shown is not None
     assert (shown.first, shown.through) == (second + 7, second + 20)
     assert (shown.begins_at, shown.proves) == (second + 1, False)
+    assert shown.left_out == (), "what lies behind the range is as good as what lies before it"
 
 
 async def test_a_range_from_the_beginning_is_a_proof_of_that_much(history: Cut) -> None:

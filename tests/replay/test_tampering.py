@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from ledger.replay.report import Divergence
 from tests.postgres import Postgres
 from tests.replay.tampering import KEYS, UNSEEN, Arena, arena
 
@@ -87,6 +88,37 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="the digest of a last record that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.admission_answers SET answer = set_byte(answer, 40, 33) WHERE uid = 'u2'",
+            "row_differs",
+            id="what an API server was told",
+        ),
+        pytest.param(
+            "DELETE FROM ledger.admission_answers WHERE uid = 'u2'",
+            "row_missing",
+            id="that an API server was told something",
+        ),
+        pytest.param(
+            "UPDATE ledger.admission_answers SET bypassed = false WHERE uid = 'late'",
+            "row_differs",
+            id="that an admission was answered without a decision",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.admission_answers SELECT fleet, 'nobody', position, bypassed, answer"
+            "  FROM ledger.admission_answers WHERE uid = 'u2'",
+            "row_unexpected",
+            id="an answer to nobody",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET first = first - 1 WHERE number = 2",
+            "receipt_mismatch",
+            id="where a receipt began, between two records",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET next = next + 1 WHERE number = 2",
+            "receipt_mismatch",
+            id="where a receipt ended, between two records",
+        ),
+        pytest.param(
             "UPDATE ledger.quarantine_outcomes SET outcome = 'discarded', released_position = NULL"
             " WHERE quarantined = (SELECT min(quarantined) FROM ledger.quarantine_outcomes"
             "                       WHERE outcome = 'released')",
@@ -110,17 +142,76 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
 async def test_what_two_tables_say_is_held_together(
     tampered: Arena, change: str, trouble: str
 ) -> None:
+    found = await after(tampered, change)
+    assert found is not None
+    assert found.trouble == trouble
+
+
+@pytest.mark.parametrize(
+    ("change", "trouble", "place"),
+    [
+        pytest.param(
+            f"UPDATE ledger.events SET position = position + 100 WHERE {OF_DEMO}"
+            " AND position = 464",
+            "position_missing",
+            {"position": 464},
+            id="an event behind the end",
+        ),
+        pytest.param(
+            f"UPDATE ledger.decisions SET number = number + 100 WHERE {OF_DEMO} AND number = 150",
+            "decision_leaf_mismatch",
+            {"decision": 150},
+            id="a decision behind the end",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine SET channel = 'http' WHERE channel = 'kafka'"
+            " AND position = (SELECT min(position) FROM ledger.quarantine WHERE channel = 'kafka')",
+            "row_differs",
+            {"path": "quarantine.channel", "recorded": "http", "recomputed": "kafka"},
+            id="by which way a message came that was set aside",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.tile_hashes SELECT fleet, tree, level, number - 13, hash"
+            f"  FROM ledger.tile_hashes WHERE {OF_DEMO} AND tree = 'events' AND number = 0",
+            "row_unexpected",
+            {"path": "tile_hashes", "subject": "events 1 -13"},
+            id="a subtree before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.checkpoints"
+            " SELECT fleet, incarnation, tree, -13, root, note, signed_at FROM ledger.checkpoints"
+            f" WHERE {OF_DEMO} AND tree = 'events' ORDER BY size LIMIT 1",
+            "row_unexpected",
+            {"path": "checkpoints", "subject": "1 events -13"},
+            id="a signed end before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.decided SELECT fleet, -7, decisions, epoch, decided_at"
+            f"  FROM ledger.decided WHERE {OF_DEMO} ORDER BY through LIMIT 1",
+            "row_unexpected",
+            {"path": "decided", "subject": "-7"},
+            id="a batch before the beginning",
+        ),
+    ],
+)
+async def test_of_a_change_that_shows_in_several_places_the_first_is_named(
+    tampered: Arena, change: str, trouble: str, place: dict[str, object]
+) -> None:
+    found = await after(tampered, change)
+    assert found is not None
+    assert found.trouble == trouble
+    assert {name: getattr(found, name) for name in place} == place
+
+
+async def after(tampered: Arena, change: str) -> Divergence | None:
+    """What is found when one row was changed so; the change is undone."""
     undone = tampered.connection.transaction(isolation="repeatable_read")
     await undone.start()
     try:
         await tampered.connection.execute("SET LOCAL session_replication_role = replica")
         done = await tampered.connection.execute(change)
         assert done.split()[-1] == "1", done
-
-        found = await tampered.verified()
-
-        assert found is not None
-        assert found.trouble == trouble
+        return await tampered.verified()
     finally:
         await undone.rollback()
 

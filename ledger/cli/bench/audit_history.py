@@ -27,6 +27,10 @@ class Ground:
 
     url: str
     fleet: FleetName
+    events: int
+    """Without those that the decider told."""
+    postgres: str
+    """Which version of it."""
 
 
 @asynccontextmanager
@@ -46,4 +50,4 @@ async def decided(postgres: Postgres, sizes: Sizes, *, events: int) -> AsyncIter
             snapshots=Interval(max(1, events // SNAPSHOTS), 0.0),
         )
         gc.collect()
-        yield Ground(url, FLEET)
+        yield Ground(url, FLEET, events, postgres.version)

@@ -11,10 +11,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Final, NamedTuple
 
-from ledger.cli.bench.audit_history import Ground, decided
+from ledger.cli.bench.audit_history import Ground
 from ledger.cli.bench.engine_finding import Bar, Finding, digits
-from ledger.cli.bench.servers import Postgres
-from ledger.cli.simulator.sizes import Sizes
 from ledger.log import fleets
 from ledger.log.database import connected
 from ledger.replay.histories import READER
@@ -34,13 +32,12 @@ class _Taken(NamedTuple):
     """Of this process and of the workers that it waited for."""
 
 
-async def replayed(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
+async def replayed(ground: Ground, *, rounds: int) -> Finding:
     """One worker and two take turns."""
     one, two = [], []
-    async with decided(postgres, sizes, events=events) as ground:
-        for _ in range(rounds):
-            one.append(await _replayed(ground, workers=1))
-            two.append(await _replayed(ground, workers=2))
+    for _ in range(rounds):
+        one.append(await _replayed(ground, workers=1))
+        two.append(await _replayed(ground, workers=2))
     report = one[0].report
     seconds, seconds_of_two = (median(each.seconds for each in taken) for taken in (one, two))
     cpu = median(each.cpu_seconds for each in one)
@@ -70,7 +67,7 @@ async def replayed(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int
             Bar("speedup of two workers", figures["speedup"], at_least=SPEEDUP),
             Bar("MiB a worker", peak, at_most=MIB),
         ],
-        postgres=postgres.version,
+        postgres=ground.postgres,
     )
 
 

@@ -1,24 +1,18 @@
 """How soon SQL answers: what was in force at earlier positions, and where one workload or node is now.
 
-The mixed history of ``ledger bench engine`` is decided once. Then what was in force is asked at positions
-all over it; what is in force of one workload and on one node is asked with as many workloads beside them as a
-large fleet has. Each question is asked as a reader, its rows are fetched, and a mean is no figure: the
-slowest twentieth counts.
+What was in force is asked at positions all over the mixed history; what is in force of one workload and
+on one node is asked with as many workloads beside them as a large fleet has. Each question is asked as a
+reader, its rows are fetched, and a mean is no figure: the slowest twentieth counts.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 from time import perf_counter
 from typing import Final
 
+from ledger.cli.bench.audit_history import Ground
 from ledger.cli.bench.engine_finding import Bar, Finding, digits
-from ledger.cli.bench.engine_history import FLEET, simulation
-from ledger.cli.bench.servers import Postgres
-from ledger.cli.simulator.sizes import Sizes
-from ledger.engine import decider
-from ledger.log import lines
-from ledger.log.database import connect, connected
+from ledger.log import fleets
+from ledger.log.database import connected
 from ledger.log.intake import open_fleet
 from ledger.units import FleetName
 from ledger.views.query import begin
@@ -29,7 +23,7 @@ CURRENT_MILLISECONDS: Final = 5
 WORKLOADS: Final = 100_000
 """Those that are in force beside the one that is asked for, three places each."""
 
-LARGE: Final = "large"
+LARGE: Final = FleetName("large")
 """The fleet of them. Nothing was decided for it: its rows are only there."""
 
 _FILL: Final = (
@@ -41,48 +35,50 @@ _FILL: Final = (
 )
 
 
-async def answers(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
-    """Decide the mixed history, and ask."""
-    async with postgres.database() as url:
-        through = await _decided(url, sizes, events)
-        await _filled(url, WORKLOADS if events > 50_000 else events)
-        async with connected(url, "ledger_reader") as reader:
-            await begin(reader)
-            steps = max(rounds * 7, 20)
-            positions = [through * step // steps for step in range(1, steps + 1)]
-            rows = 0
+async def answers(ground: Ground, *, rounds: int) -> Finding:
+    """Ask the mixed history, and a fleet of many workloads beside it."""
+    await _filled(ground.url, WORKLOADS if ground.events > 50_000 else ground.events)
+    async with connected(ground.url, "ledger_reader") as reader:
+        await begin(reader)
+        through = await reader.fetchval(
+            "SELECT decided_through FROM fleets WHERE fleet = $1", ground.fleet
+        )
+        assert through is not None, "a benchmark is of a fleet that was decided"
+        steps = max(rounds * 7, 20)
+        positions = [through * step // steps for step in range(1, steps + 1)]
+        rows = 0
 
-            async def as_of(position: int) -> None:
-                nonlocal rows
-                found = await reader.fetch(
-                    "SELECT * FROM placements_as_of($1, $2)", FLEET, position
-                )
-                rows = max(rows, len(found))
+        async def as_of(position: int) -> None:
+            nonlocal rows
+            found = await reader.fetch(
+                "SELECT * FROM placements_as_of($1, $2)", ground.fleet, position
+            )
+            rows = max(rows, len(found))
 
-            async def of_a_workload(number: int) -> None:
-                subject = f"of-{number % 97}/work-{number}@m{number % 20}"
-                found = await reader.fetch(
-                    "SELECT * FROM placements WHERE fleet = $1 AND subject = $2", LARGE, subject
-                )
-                assert len(found) == 3
+        async def of_a_workload(number: int) -> None:
+            subject = f"of-{number % 97}/work-{number}@m{number % 20}"
+            found = await reader.fetch(
+                "SELECT * FROM placements WHERE fleet = $1 AND subject = $2", LARGE, subject
+            )
+            assert len(found) == 3
 
-            async def on_a_node(number: int) -> None:
-                found = await reader.fetch(
-                    "SELECT * FROM placements WHERE fleet = $1 AND cluster = $2 AND node = $3",
-                    *(LARGE, f"m{number % 20}", f"n{number * 7 % 2500}"),
-                )
-                assert found
+        async def on_a_node(number: int) -> None:
+            found = await reader.fetch(
+                "SELECT * FROM placements WHERE fleet = $1 AND cluster = $2 AND node = $3",
+                *(LARGE, f"m{number % 20}", f"n{number * 7 % 2500}"),
+            )
+            assert found
 
-            numbers = range(1, 1 + steps)
-            then = await _slow(as_of, positions)
-            workload = await _slow(of_a_workload, numbers)
-            node = await _slow(on_a_node, numbers)
-            kept = await reader.fetchval("SELECT sum(decisions) FROM fleets")
+        numbers = range(1, 1 + steps)
+        then = await _slow(as_of, positions)
+        workload = await _slow(of_a_workload, numbers)
+        node = await _slow(on_a_node, numbers)
+        kept = await reader.fetchval("SELECT sum(decisions) FROM fleets")
     return Finding(
         part="sql",
         about="what was in force then, and what is in force now",
         figures={
-            "events": events,
+            "events": through + 1,
             "decisions": int(kept),
             "places_at_most": rows,
             "as_of_ms": digits(then),
@@ -95,26 +91,15 @@ async def answers(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int)
             Bar("milliseconds of one workload", digits(workload), at_most=CURRENT_MILLISECONDS),
             Bar("milliseconds of one node", digits(node), at_most=CURRENT_MILLISECONDS),
         ],
-        postgres=postgres.version,
+        postgres=ground.postgres,
     )
-
-
-async def _decided(url: str, sizes: Sizes, events: int) -> int:
-    connection = await connect(url, "ledger_writer")
-    try:
-        drawn = islice(simulation(sizes).events(events), events)
-        await lines.ingest(connection, list(drawn), clock="event")
-    finally:
-        await connection.close()
-    await decider.decide(
-        url, holder="bench", until_idle=True, stop=asyncio.Event(), only=frozenset({FLEET})
-    )
-    return events - 1
 
 
 async def _filled(url: str, workloads: int) -> None:
     async with connected(url, None) as connection:
-        await open_fleet(connection, FleetName(LARGE), clock="event")
+        if await fleets.find(connection, LARGE) is not None:
+            return
+        await open_fleet(connection, LARGE, clock="event")
         await connection.execute(_FILL, LARGE, workloads)
         # As autovacuum would have done by the time that anybody asks.
         await connection.execute("VACUUM ANALYZE")

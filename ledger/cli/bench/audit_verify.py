@@ -11,10 +11,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Final, NamedTuple
 
-from ledger.cli.bench.audit_history import Ground, decided
+from ledger.cli.bench.audit_history import Ground
 from ledger.cli.bench.engine_finding import Bar, Finding, digits
-from ledger.cli.bench.servers import Postgres
-from ledger.cli.simulator.sizes import Sizes
 from ledger.log import fleets
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
@@ -33,11 +31,10 @@ class _Taken(NamedTuple):
     cpu_seconds: float
 
 
-async def verified(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
+async def verified(ground: Ground, *, rounds: int) -> Finding:
     """A whole log verified, and its events alone."""
-    async with decided(postgres, sizes, events=events) as ground:
-        whole = [await _measured(ground, _verify) for _ in range(rounds)]
-        alone = [await _measured(ground, _events) for _ in range(rounds)]
+    whole = [await _measured(ground, _verify) for _ in range(rounds)]
+    alone = [await _measured(ground, _events) for _ in range(rounds)]
     figures = _figures(whole) | {
         "per_second_of_a_core_events_alone": _rate(alone),
         "rounds": rounds,
@@ -53,20 +50,19 @@ async def verified(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int
                 at_least=VERIFIED_PER_SECOND,
             )
         ],
-        postgres=postgres.version,
+        postgres=ground.postgres,
     )
 
 
-async def deep(postgres: Postgres, sizes: Sizes, *, events: int, rounds: int) -> Finding:
+async def deep(ground: Ground, *, rounds: int) -> Finding:
     """Everything made again that people read."""
-    async with decided(postgres, sizes, events=events) as ground:
-        taken = [await _measured(ground, _deep) for _ in range(rounds)]
+    taken = [await _measured(ground, _deep) for _ in range(rounds)]
     return Finding(
         part="deep",
         about="every column, row and projection of a log made again and compared",
         figures=_figures(taken) | {"rounds": rounds},
         bars=[Bar("events a second of a core", _rate(taken), at_least=DEEP_PER_SECOND)],
-        postgres=postgres.version,
+        postgres=ground.postgres,
     )
 
 

@@ -58,6 +58,12 @@ def _measured(url: str | None, measure: Callable[[Postgres], Awaitable[str]]) ->
     typer.echo(run(main))
 
 
+def _told(finding: "Finding", *, as_json: bool) -> bool:
+    """Print what a part found, for a record or for people; whether it keeps its bars."""
+    typer.echo(json.dumps(finding.as_plain(), ensure_ascii=False) if as_json else finding.as_text())
+    return finding.kept
+
+
 @app.command("ingest-file")
 def ingest_file(
     events: Events = 200_000,
@@ -306,11 +312,7 @@ def engine(
 
     missed = 0
     for one in wanted:
-        finding = measured(one)
-        typer.echo(
-            json.dumps(finding.as_plain(), ensure_ascii=False) if as_json else finding.as_text()
-        )
-        missed += not finding.kept
+        missed += not _told(measured(one), as_json=as_json)
     if missed and check:
         raise typer.Exit(1)
 
@@ -332,13 +334,17 @@ def audit(
 ) -> None:
     """Audit a decided history: the mixed one of `engine`.
 
-    Each part takes it in and decides it first, which is not measured and takes longer than the rest.
-    Each has bars to reach:
+    It is taken in and decided first, which is not measured and takes longer than the rest. Each part
+    has bars to reach:
 
+    - verify: every leaf and both trees from their rows; the events alone, too
+    - deep: all of that, and everything that people read made again and compared
     - replay: verified and every decision recomputed, by one worker and by two
+    - explain: how decisions all over it came about, as a command and over a connection that is there
     - sql: what was in force at positions all over it, and where one workload or node is now
     """
     from ledger.cli.bench import engine_history as history
+    from ledger.cli.bench.audit_history import decided
     from ledger.cli.bench.audit_parts import PARTS
 
     logs.configure(level=logging.WARNING)
@@ -353,16 +359,13 @@ def audit(
 
     async def main() -> int:
         missed = 0
-        async with postgres(database_url) as server:
+        async with (
+            postgres(database_url) as server,
+            decided(server, sizes, events=events) as ground,
+        ):
             for one in wanted:
-                found = await PARTS[one](server, sizes, events=events, rounds=rounds)
-                finding = replace(found, bench="audit")
-                typer.echo(
-                    json.dumps(finding.as_plain(), ensure_ascii=False)
-                    if as_json
-                    else finding.as_text()
-                )
-                missed += not finding.kept
+                found = await PARTS[one](ground, rounds=rounds)
+                missed += not _told(replace(found, bench="audit"), as_json=as_json)
         return missed
 
     if run(main) and check:
@@ -429,13 +432,7 @@ def admission(
         missed = 0
         async with postgres(database_url) as server:
             for one in dict.fromkeys(part or Asked):
-                finding = await measured(server, one)
-                typer.echo(
-                    json.dumps(finding.as_plain(), ensure_ascii=False)
-                    if as_json
-                    else finding.as_text()
-                )
-                missed += not finding.kept
+                missed += not _told(await measured(server, one), as_json=as_json)
         return missed
 
     if run(main) and check:

@@ -7,13 +7,12 @@ from typing import Final
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import ROWS_TOLD, Sections
-from ledger.facts.admission import Admission
+from ledger.facts.admission import LIST_FIRST, Admission
 from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
 from ledger.facts.own import UserPin
 from ledger.facts.proposal import Proposal, WhyNoMore
 from ledger.facts.repair import Repair
-from ledger.reducers.admissions import LIST_FIRST
 
 FOUND: Final[Mapping[What, str]] = {
     "over_committed": "the node declares less than is held there; by how much, amount by amount",
