@@ -19,7 +19,7 @@ nothing is ever signed under an origin that does not continue what was.
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import asyncpg
 
@@ -55,6 +55,7 @@ class Seal:
 
     tree: Sealed
     origin: str
+    incarnation: Incarnation
     head: Signed
     note: Note
 
@@ -130,6 +131,7 @@ async def seal(
         Seal(
             tree,
             names[tree],
+            incarnation,
             now.heads[tree],
             site.sign(
                 names[tree],
@@ -140,7 +142,7 @@ async def seal(
         if names[tree] in grown
     ]
     if both in grown:
-        seals.append(Seal("both", both, binding, site.sign(both, text)))
+        seals.append(Seal("both", both, incarnation, binding, site.sign(both, text)))
     return tuple(seals)
 
 
@@ -153,7 +155,7 @@ async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[S
             [
                 (
                     fleet.number,
-                    life_of(seal.origin, fleet.name),
+                    seal.incarnation,
                     seal.tree,
                     seal.head.size,
                     seal.head.root,
@@ -198,7 +200,7 @@ def bound(name: str, now: End) -> str:
 def with_signatures(seal: Seal, more: Sequence[Signature]) -> Seal:
     """The same, with what witnesses said of it."""
     note = Note(seal.note.text, (*seal.note.signatures, *more))
-    return Seal(seal.tree, seal.origin, seal.head, note)
+    return replace(seal, note=note)
 
 
 def _spelled(end: Signed) -> str:

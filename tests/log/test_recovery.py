@@ -3,9 +3,12 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ledger.errors import FleetStopped, LedgerStopped, WrongPosition
 from ledger.log import fleets, lines, lives, recovery, stops
@@ -15,7 +18,7 @@ from ledger.log.recovery import Assessment, HandedOn, Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory, recalled
-from ledger.log.signing_keys import life_of, origin
+from ledger.log.signing_keys import Sealed, life_of, origin
 from ledger.log.stops import Stop
 from ledger.replay.deep import deep
 from ledger.units import DecisionNumber, FleetName, Incarnation
@@ -229,18 +232,44 @@ async def test_an_event_that_does_not_say_which_life_begins_is_found(log: Restor
         ("a/test/7/test/12/both", 12),
         ("ledger.example/other/2/events", None),
         ("ledger.example/test/x/events", None),
+        ("ledger.example/test/²/events", None),
         ("ledger.example/test/2/leaves", None),
+        ("test/2/events", None),
     ],
 )
 def test_an_origin_says_of_which_life_it_is(name: str, life: int | None) -> None:
     assert life_of(name, FleetName("test")) == life
 
 
-def test_what_an_origin_is_made_of_is_read_from_it() -> None:
-    name = origin("ledger.example", FleetName("test"), Incarnation(3), "decisions")
+@given(
+    st.sampled_from(["1", "a/1", "1/1/1", "ledger.example"]),
+    st.sampled_from(["1", "12", "test", "events", "both"]),
+    st.integers(min_value=1, max_value=2**31 - 1),
+    st.sampled_from(get_args(Sealed)),
+)
+def test_what_an_origin_is_made_of_is_read_from_it(
+    site: str, fleet: str, life: int, tree: Sealed
+) -> None:
+    """Names of fleets may be numbers, and sites may have slashes in them."""
+    name = origin(site, FleetName(fleet), Incarnation(life), tree)
 
-    assert life_of(name, FleetName("test"), site="ledger.example") == 3
-    assert life_of(name, FleetName("test"), site="example") is None
+    assert life_of(name, FleetName(fleet)) == life
+    assert life_of(name, FleetName(fleet), site=site) == life
+    assert life_of(name, FleetName(fleet), site=f"{site}/x") is None
+    assert life_of(name, FleetName(f"{fleet}x")) is None
+
+
+async def test_a_fleet_whose_name_is_a_number_is_signed_for(log: Restorable, tmp_path: Path) -> None:
+    async with connected(log.url, "ledger_writer") as connection:
+        await lines.ingest(connection, [cluster_line(1, fleet="1")])
+    await decide_all(log.url)
+
+    assert await sealed(log, tmp_path) is None
+    async with connected(log.url, None) as connection:
+        assert await connection.fetch(
+            "SELECT DISTINCT f.name, c.incarnation FROM ledger.checkpoints c"
+            " JOIN ledger.fleets f ON f.number = c.fleet ORDER BY f.name"
+        ) == [("1", 1), ("test", 1)]
 
 
 def test_a_memory_is_read_without_being_held(tmp_path: Path) -> None:
