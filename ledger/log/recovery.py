@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from ledger.errors import LedgerStopped, SetupProblem
-from ledger.events.codec import own_event
+from ledger.events.codec import CONTRACT_REVISION, Accepted, own_event
 from ledger.log import decisions, fleets, incidents, lives, outbox, receipts, stops, trees
 from ledger.log.append import append
 from ledger.log.database import refusals_named
@@ -88,6 +88,13 @@ class ReadAgain:
     """Up to where Kafka was told that it was taken; None where nobody asked, or nothing was told."""
     fleets: tuple[str, ...]
     """Who comes by it: it goes on once all of them were recovered."""
+    recovered: bool
+    """Whether this fleet was, since anything was taken: then what Kafka was told is known to be more."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether Kafka was told of more than there is, and nobody has heard of that yet."""
+        return self.told is not None and self.told > self.next and not self.recovered
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ class Assessment:
                 (life_of(end.origin, self.fleet.name) or 0) > self.incarnation for end in self.ends
             )
             or (handed_on is not None and handed_on.lost > 0)
-            or any(one.told is not None and one.told > one.next for one in self.partitions)
+            or any(one.lost for one in self.partitions)
         )
 
     @property
@@ -214,6 +221,7 @@ async def _partitions(
             one.next,
             told.get((one.topic, one.partition)),
             one.fleets,
+            one.recovered,
         )
         for one in await receipts.feeding(connection, fleet.name)
     )
@@ -244,17 +252,22 @@ async def begin(
             f"{fleet.name}: the log went on after it was restored: {found.forked[0]};"
             " restore it once more, and recover it before anything writes to it"
         )
+    event = await _event(connection, found, why=why, by=by)
     with refusals_named():
         async with connection.transaction():
             await connection.execute(
-                "SELECT ledger.open_incarnation($1, $2, $3, $4, $5)",
+                "SELECT ledger.open_incarnation($1, $2, $3, $4, $5, $6, $7)",
                 fleet.number,
                 found.next,
                 found.events,
                 found.decisions,
                 why,
+                event.stored,
+                CONTRACT_REVISION,
             )
-            await _append(connection, found, why=why, by=by)
+            message = Message(Coordinates("ledger", None, None, None), event, None, None)
+            done = await append(connection, fleet, [(message, event)], ask_first=True)
+            assert done.count == 1, "no life begins twice"
             await incidents.record(
                 connection,
                 kind="log_recovered",
@@ -267,11 +280,11 @@ async def begin(
     return tuple(one for one in found.partitions if (one.topic, one.partition) in going_on)
 
 
-async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str, by: str) -> None:
-    """Append the event with which the life begins, as the first one of it."""
+async def _event(
+    connection: asyncpg.Connection, found: Assessment, *, why: str, by: str
+) -> Accepted:
+    """The event with which the life begins."""
     fleet = found.fleet
-    head = await trees.lock(connection, fleet.number, "events")
-    assert head.incarnation == found.next, "it was opened in this transaction"
     data: dict[str, object] = {
         "incarnation": found.next,
         "signed": [
@@ -283,9 +296,11 @@ async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str
     }
     if found.published is not None:
         data["published"] = found.published
-    # Where time is what events say, none has passed since the last one.
-    time = (head.recorded_at or Microseconds(0)) if fleet.clock == "event" else None
-    event = own_event(
+    time: Microseconds | None = None
+    if fleet.clock == "event":
+        # Where time is what events say, none has passed since the last one.
+        time = await trees.recorded_at(connection, fleet.number, size=found.events)
+    return own_event(
         fleet=fleet.name,
         source="ledger/recovery",
         id=str(found.next),
@@ -294,9 +309,6 @@ async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str
         data=data,
         time=time,
     )
-    message = Message(Coordinates("ledger", None, None, None), event, None, None)
-    done = await append(connection, fleet, [(message, event)], ask_first=True)
-    assert done.count == 1, "no life begins twice"
 
 
 async def fleet_named(connection: asyncpg.Connection, name: str) -> Fleet:

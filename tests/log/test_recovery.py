@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import FleetStopped, LedgerStopped, WrongPosition
-from ledger.log import fleets, lines, lives, recovery, stops
+from ledger.log import fleets, lines, lives, receipts, recovery, stops
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
+from ledger.log.messages import Claim
+from ledger.log.receipts import HaltReason
 from ledger.log.recovery import Assessment, HandedOn, Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
@@ -21,7 +23,7 @@ from ledger.log.signed import memory, recalled
 from ledger.log.signing_keys import Sealed, life_of, origin
 from ledger.log.stops import Stop
 from ledger.replay.deep import deep
-from ledger.units import DecisionNumber, FleetName, Incarnation
+from ledger.units import DecisionNumber, FleetName, Incarnation, Offset
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres
@@ -203,10 +205,79 @@ async def test_a_stop_ends_with_the_life_that_it_is_of_and_no_other_fleet_stands
         await lines.ingest(connection, [cluster_line(1, fleet="other")])
     found = await recovered(log, NOTHING)
     assert found.stopped == (why,)
+    assert not (await assessed(log, NOTHING)).is_rewound
     await grow(log, 5, 1)
     async with connected(log.url, "ledger_writer") as connection:
         assert await stops.standing(connection, fleet) == ()
         assert await connection.fetchval("SELECT stands FROM ledger_api.stops") is False
+
+
+async def test_what_kafka_was_told_is_no_reason_to_recover_a_second_time(log: Restorable) -> None:
+    """The log goes on behind its newest receipt, whatever the clock of another host says."""
+    at = ("ledger.workload", 0)
+    told = Remembered({}, None, {at: Offset(9)})
+    await taken(log, 4, fleets=("test",))
+    assert (await assessed(log, told)).is_rewound
+
+    await recovered(log, told)
+    assert not (await assessed(log, told)).is_rewound
+    async with connected(log.url, "ledger_writer") as connection:
+        assert await connection.fetchval("SELECT ledger.is_recovered($1, $2)", *at)
+
+    await taken(log, 2, fleets=("test",))
+    assert (await assessed(log, told)).is_rewound
+    async with connected(log.url, "ledger_writer") as connection:
+        assert not await connection.fetchval("SELECT ledger.is_recovered($1, $2)", *at)
+
+
+@pytest.mark.parametrize("halted", ["fleet_stopped", "log_rewound"])
+async def test_a_partition_that_waits_for_a_fleet_that_stood_needs_no_next_life_of_its_neighbours(
+    log: Restorable, halted: HaltReason
+) -> None:
+    async with connected(log.url, "ledger_writer") as connection:
+        await lines.ingest(connection, [cluster_line(1, fleet="neighbour")])
+        await taken(log, 4, fleets=("test", "neighbour"))
+        await stops.stop(
+            connection, await the_fleet(connection), Stop("signer", "log_rewound", "because")
+        )
+        async with connection.transaction():
+            await receipts.halt(
+                connection, "ledger.workload", 0, reason=halted, detail="because", by="tests"
+            )
+        found = await recovery.assess(connection, await the_fleet(connection), NOTHING)
+        going_on = await recovery.begin(connection, found, why="it was restored", by="anna")
+        now = await receipts.standing(connection, "ledger.workload", 0)
+
+    assert now is not None
+    assert (len(going_on), now.halted) == ((1, False) if halted == "fleet_stopped" else (0, True))
+
+
+async def taken(log: Restorable, count: int, *, fleets: tuple[str, ...]) -> None:
+    """As a consumer notes it that took so many records, by a clock that is ahead."""
+    topic = "ledger.workload"
+    async with connected(log.url, "ledger_writer") as connection, connection.transaction():
+        epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+        claim = Claim(topic, 0, epoch)
+        await receipts.check_pins(connection, claim, [FleetName(name) for name in fleets])
+        number, before = await receipts.claim(connection, claim)
+        next_ = (before or 0) + count
+        await receipts.write(
+            connection,
+            claim,
+            number=number + 1,
+            first=before or 0,
+            next_=next_,
+            appended=count,
+            duplicates=0,
+            quarantined=0,
+            last_timestamp=0,
+            last_digest=bytes(32),
+        )
+    async with connected(log.url, None) as connection, connection.transaction():
+        await connection.execute("SET LOCAL session_replication_role = replica")
+        await connection.execute(
+            "UPDATE ledger.receipts SET written_at = written_at + interval '1 hour'"
+        )
 
 
 async def test_an_event_that_does_not_say_which_life_begins_is_found(log: Restorable) -> None:
@@ -221,8 +292,40 @@ async def test_an_event_that_does_not_say_which_life_begins_is_found(log: Restor
         found = (await deep(connection, fleet)).diverged
         assert found is not None
         assert (found.trouble, found.position) == ("incarnation_mismatch", 5)
-        with pytest.raises(LedgerStopped, match="no event there says so"):
-            await lives.newest(connection, fleet)
+
+
+@pytest.mark.parametrize("what", ["said = NULL", "said = set_byte(said, 20, 33)", "taken = NULL"])
+async def test_a_row_that_says_otherwise_than_the_event_how_a_life_began_is_found(
+    log: Restorable, what: str
+) -> None:
+    await recovered(log, NOTHING)
+    async with connected(log.url, None) as connection:
+        fleet = await the_fleet(connection)
+        async with connection.transaction():
+            await connection.execute("SET LOCAL session_replication_role = replica")
+            await connection.execute(f"UPDATE ledger.incarnations SET {what} WHERE incarnation = 2")
+        found = (await deep(connection, fleet)).diverged
+        assert found is not None
+        assert (found.trouble, found.position) == ("incarnation_mismatch", 6)
+        if what == "said = NULL":
+            with pytest.raises(LedgerStopped, match="nothing says with what"):
+                await lives.newest(connection, fleet)
+
+
+async def test_a_life_goes_on_when_the_event_with_which_it_began_was_detached(
+    log: Restorable, tmp_path: Path
+) -> None:
+    assert await sealed(log, tmp_path) is None
+    await recovered(log, by_the_signer(tmp_path))
+    await grow(log, 5, 3)
+    assert await sealed(log, tmp_path) is None
+    async with connected(log.url, None) as connection:
+        await connection.execute("ALTER TABLE ledger.events DETACH PARTITION ledger.events_000000")
+
+    assert await sealed(log, tmp_path) is None
+    assert (await assessed(log, by_the_signer(tmp_path))).forked == ()
+    await recovered(log, by_the_signer(tmp_path))
+    assert await sealed(log, tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -259,17 +362,20 @@ def test_what_an_origin_is_made_of_is_read_from_it(
     assert life_of(name, FleetName(f"{fleet}x")) is None
 
 
-async def test_a_fleet_whose_name_is_a_number_is_signed_for(log: Restorable, tmp_path: Path) -> None:
+async def test_a_fleet_whose_name_is_a_number_is_signed_for(
+    log: Restorable, tmp_path: Path
+) -> None:
     async with connected(log.url, "ledger_writer") as connection:
         await lines.ingest(connection, [cluster_line(1, fleet="1")])
     await decide_all(log.url)
 
     assert await sealed(log, tmp_path) is None
     async with connected(log.url, None) as connection:
-        assert await connection.fetch(
+        rows = await connection.fetch(
             "SELECT DISTINCT f.name, c.incarnation FROM ledger.checkpoints c"
             " JOIN ledger.fleets f ON f.number = c.fleet ORDER BY f.name"
-        ) == [("1", 1), ("test", 1)]
+        )
+    assert [tuple(row) for row in rows] == [("1", 1), ("test", 1)]
 
 
 def test_a_memory_is_read_without_being_held(tmp_path: Path) -> None:
