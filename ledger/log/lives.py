@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from ledger.errors import LedgerStopped
+from ledger.errors import LedgerStopped, WrongPosition
 from ledger.events.codec import decode
 from ledger.facts.own import LogRecovered
+from ledger.log import decisions, merkle, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
+from ledger.log.trees import Tree
 from ledger.units import Incarnation, Position
 
 
@@ -61,3 +63,28 @@ async def kept_of(
             incarnation,
         )
     return None if kept is None else Position(kept)
+
+
+async def root_of(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    incarnation: Incarnation,
+    *,
+    size: int,
+) -> bytes | None:
+    """The root that a tree had in a life when it was so large; None where less of it was kept.
+
+    Of the decisions of a life those are kept that were made about events that are. Leaves that it would
+    take and that are not there lead to the root of an empty tree, which no other has.
+    """
+    kept = await kept_of(connection, fleet, incarnation)
+    if kept is not None:
+        if tree == "decisions":
+            kept = Position(kept and await decisions.made_by(connection, fleet, Position(kept - 1)))
+        if size > kept:
+            return None
+    try:
+        return await trees.root_at(connection, fleet.number, tree, size=size)
+    except WrongPosition:
+        return merkle.EMPTY_ROOT

@@ -169,13 +169,14 @@ async def _assessed(
             # What a life before this one lost is told by the first event of this one.
             lost = 0 if signed_in < life.incarnation else max(0, signed.size - sizes[tree])
             ends.append(Ended(origin, tree, signed, lost))
-        if signed_in == life.incarnation and signed.size <= sizes[tree]:
-            root = await trees.root_at(connection, fleet.number, tree, size=signed.size)
-            if root != signed.root:
-                forked.append(
-                    f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
-                    f" the root {root.hex()}"
-                )
+        if signed_in > life.incarnation or signed.size > sizes[tree]:
+            continue
+        root = await lives.root_of(connection, fleet, tree, signed_in, size=signed.size)
+        if root not in (None, signed.root):
+            forked.append(
+                f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
+                f" the root {root.hex()}"
+            )
     handed_on = remembered.handed_on
     if handed_on is not None and handed_on.other is not None:
         forked.append(

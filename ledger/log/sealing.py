@@ -12,7 +12,8 @@ A log behind the memory was restored to an earlier point; one that does not cont
 rewritten, or restored and went on. Either stops the fleet, for everybody (``ledger.log.stops``).
 
 `ledger recover` begins the next life of a restored log, with origins of its own. It is signed for if
-its first event names the end that this signer remembers of the life before, and each note that binds
+its first event names the end that this signer remembers of the life before and what it kept of that is
+what was signed; and each note that binds
 repeats that end and says where the new life began: so nobody can take one life for the other, and
 nothing is ever signed under an origin that does not continue what was.
 """
@@ -232,11 +233,7 @@ async def _require_life(
         known, told = memory.last(name), named.get(name)
         if known is None:
             continue
-        if (
-            told is None
-            or told.size < known.size
-            or (told.size == known.size and told.root != known.root.hex())
-        ):
+        if told is None or (told.size, told.root) != (known.size, known.root.hex()):
             ends = "nothing" if told is None else f"{told.size} {told.root}"
             raise await stops.stopped(
                 connection,
@@ -248,6 +245,10 @@ async def _require_life(
                     f" {life.incarnation} goes on from {ends}; recover once more, with --memory",
                 ),
             )
+        # What is said of the end is not all: as much of it as was kept must be what was signed.
+        found = await lives.root_of(connection, fleet, tree, last, size=known.size)
+        if found not in (None, known.root):
+            raise await stops.stopped(connection, fleet, _rewritten(tree, known))
 
 
 def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
@@ -287,11 +288,15 @@ async def _require_continued(
         raise await stops.stopped(
             connection,
             fleet,
-            Stop(
-                "signer",
-                "log_rewritten",
-                f"{tree}: what is there does not continue the {known.size} that were signed; history"
-                " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
-                " point and went on",
-            ),
+            _rewritten(tree, known),
         )
+
+
+def _rewritten(tree: Tree, known: Signed) -> Stop:
+    return Stop(
+        "signer",
+        "log_rewritten",
+        f"{tree}: what is there does not continue the {known.size} that were signed; history"
+        " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
+        " point and went on",
+    )

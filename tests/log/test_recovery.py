@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -182,6 +183,43 @@ async def test_a_log_that_nobody_remembers_more_of_has_nothing_to_recover(
     found = await assessed(log, by_the_signer(tmp_path))
 
     assert (found.is_rewound, found.forked) == (False, ())
+
+
+@pytest.mark.parametrize("count", [4, 2])
+async def test_a_next_life_makes_nothing_of_a_history_that_was_rewritten(
+    log: Restorable, tmp_path: Path, count: int
+) -> None:
+    """Somebody begins it by hand, naming the very end that the signer remembers."""
+    await restored(log, tmp_path)
+    await grow(log, 50, count)
+    found = await assessed(log, by_the_signer(tmp_path))
+    async with connected(log.url, "ledger_writer") as connection:
+        await recovery.begin(connection, replace(found, forked=()), why="because", by="mallory")
+    before = recalled(tmp_path / "signed.json")
+
+    stopped = await sealed(log, tmp_path)
+
+    # Of a log that ends before what was signed nobody can say what would have followed.
+    assert ("log_rewritten" in str(stopped)) == (count == 4)
+    if count == 4:
+        assert recalled(tmp_path / "signed.json") == before
+        assert (await assessed(log, by_the_signer(tmp_path))).forked
+
+
+async def test_a_life_that_names_more_than_the_signer_remembers_is_not_signed_for(
+    log: Restorable, tmp_path: Path
+) -> None:
+    """The memory is an old copy: a newer one has signed what this one does not know."""
+    assert await sealed(log, tmp_path) is None
+    old = (tmp_path / "signed.json").read_text()
+    await grow(log, 5, 3)
+    assert await sealed(log, tmp_path) is None
+    await recovered(log, by_the_signer(tmp_path))
+    (tmp_path / "signed.json").write_text(old)
+
+    assert "log_forked" in str(await sealed(log, tmp_path))
+    await recovered(log, by_the_signer(tmp_path))
+    assert await sealed(log, tmp_path) is None
 
 
 async def test_a_log_that_went_on_since_it_was_looked_at_is_not_recovered(log: Restorable) -> None:
