@@ -119,7 +119,6 @@ def manifest(draw: st.DrawFn) -> Manifest:
         clock=draw(st.sampled_from(["wall", "event"])),
         genesis=draw(TEXTS).encode(),
         incarnations=((1, 0), (2, draw(SIZES))),
-        decides=draw(st.booleans()),
         begins=ends,
         signed_before=SignedRound(0, -1, -1, -1),
     )
@@ -162,7 +161,7 @@ def test_a_manifest_is_read_as_it_was_written_and_no_other_byte_is(
 
 def test_an_archive_of_another_layout_is_not_called_damaged(tmp_path: Path) -> None:
     begins = Ends(merkle.EMPTY, merkle.EMPTY)
-    made = Manifest(FleetName("shop"), "wall", b"", (), True, begins, SignedRound(0, -1, -1, -1))
+    made = Manifest(FleetName("shop"), "wall", b"", (), begins, SignedRound(0, -1, -1, -1))
     spelled = made.spelled().decode().replace('"ledger_archive": 1', '"ledger_archive": 2')
     rest, _, _ = spelled.rpartition(',\n "digest"')
     digest = sha256(f"{rest}\n}}\n".encode()).hexdigest()

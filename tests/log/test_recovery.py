@@ -13,25 +13,29 @@ from hypothesis import strategies as st
 
 from ledger.errors import FleetStopped, LedgerStopped, WrongPosition
 from ledger.log import fleets, lines, lives, receipts, recovery, stops
-from ledger.log.database import Connection, connected
-from ledger.log.fleets import Fleet
+from ledger.log.database import connected
 from ledger.log.messages import Claim
 from ledger.log.receipts import HaltReason
-from ledger.log.recovery import Assessment, HandedOn, Remembered
-from ledger.log.sealer import Sealer
-from ledger.log.sealing import Site
+from ledger.log.recovery import HandedOn, Remembered
 from ledger.log.signed import memory, recalled
 from ledger.log.signing_keys import Sealed, life_of, origin
 from ledger.log.stops import Stop
 from ledger.replay.deep import deep
 from ledger.units import DecisionNumber, FleetName, Incarnation, Offset
 from tests.engine.deciding import decide_all
-from tests.events_for_tests import cluster_line, workload_line
+from tests.events_for_tests import cluster_line
 from tests.postgres import Postgres
+from tests.restored_logs import (
+    NOTHING,
+    assessed,
+    by_the_signer,
+    grow,
+    recovered,
+    restored,
+    sealed,
+    the_fleet,
+)
 from tests.restoring import Restorable, restorable
-
-SITE = Site("ledger.example", (bytes(32),))
-NOTHING = Remembered({}, None, {})
 
 
 @pytest_asyncio.fixture
@@ -40,56 +44,6 @@ async def log(postgres: Postgres) -> AsyncIterator[Restorable]:
     async with restorable(postgres) as database:
         await grow(database, 1, 4)
         yield database
-
-
-async def grow(database: Restorable, first: int, count: int) -> None:
-    async with connected(database.url, "ledger_writer") as connection:
-        told = [cluster_line(number) for number in (1, 2)] if first == 1 else []
-        told += [
-            workload_line(number, replicas=number, weights={"c1": 1, "c2": 1})
-            for number in range(first, first + count)
-        ]
-        await lines.ingest(connection, told)
-    await decide_all(database.url)
-
-
-async def sealed(database: Restorable, folder: Path) -> LedgerStopped | None:
-    with memory(folder / "signed.json") as remembered:
-        sealer = Sealer(SITE, remembered, folder / "notes")
-        async with connected(database.url, "ledger_signer") as connection:
-            await sealer.round(connection)
-    return sealer.stopped.get("test")
-
-
-async def the_fleet(connection: Connection) -> Fleet:
-    fleet = await fleets.find(connection, FleetName("test"))
-    assert fleet is not None
-    return fleet
-
-
-async def assessed(database: Restorable, remembered: Remembered) -> Assessment:
-    async with connected(database.url, "ledger_writer") as connection:
-        return await recovery.assess(connection, await the_fleet(connection), remembered)
-
-
-async def recovered(database: Restorable, remembered: Remembered) -> Assessment:
-    async with connected(database.url, "ledger_writer") as connection:
-        found = await recovery.assess(connection, await the_fleet(connection), remembered)
-        await recovery.begin(connection, found, why="it was restored", by="anna")
-    return found
-
-
-def by_the_signer(folder: Path) -> Remembered:
-    return Remembered(recalled(folder / "signed.json"), None, {})
-
-
-async def restored(log: Restorable, folder: Path) -> None:
-    """Restored to where four workloads were decided; seven were signed for."""
-    assert await sealed(log, folder) is None
-    backup = await log.back_up()
-    await grow(log, 5, 3)
-    assert await sealed(log, folder) is None
-    await log.restore(backup)
 
 
 async def test_a_restored_log_is_signed_on_in_its_next_life_only(

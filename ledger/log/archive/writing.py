@@ -155,7 +155,6 @@ async def _begun(
         clock=fleet.clock,
         genesis=document,
         incarnations=await _lives(connection, fleet),
-        decides=fleet.name != LEDGER_FLEET,
         begins=begins,
         signed_before=await _last_round(connection, fleet, NOTHING_SIGNED, begins),
     )
@@ -323,11 +322,14 @@ class _Range:
             with refusals_named():
                 cursor = self._connection.cursor(
                     "SELECT tree, incarnation, size, root, note FROM ledger.checkpoints"
-                    " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4 ORDER BY size",
+                    " WHERE fleet = $1 AND tree = $2 AND (incarnation, size) > ($3, $4)"
+                    " AND (incarnation, size) <= ($5, $6) ORDER BY size, incarnation",
                     self._fleet.number,
                     tree,
-                    getattr(self._signed, tree),
-                    getattr(last, tree),
+                    self._signed.incarnation,
+                    self._signed.of(tree),
+                    last.incarnation,
+                    last.of(tree),
                     prefetch=_NOTES,
                 )
                 async for rows in self._groups(cursor):
