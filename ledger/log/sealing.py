@@ -24,7 +24,9 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
+from ledger.errors import LedgerStopped
 from ledger.log import lives, merkle, stops, tree_proofs, trees
+from ledger.log.archive.reading import Archive
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
@@ -97,9 +99,16 @@ async def end(connection: asyncpg.Connection, fleet: Fleet) -> End:
 
 
 async def seal(
-    connection: asyncpg.Connection, fleet: Fleet, site: Site, memory: Memory
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    archive: Archive | None = None,
 ) -> tuple[Seal, ...]:
-    """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet."""
+    """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet.
+
+    What was detached lies in ``archive``; SetupProblem where it is needed and not there.
+    """
     now = await end(connection, fleet)
     incarnation = now.life.incarnation
     await _require_life(connection, fleet, site, memory, now.life)
@@ -111,7 +120,7 @@ async def seal(
         recorded = await newest(connection, fleet, incarnation, tree)
         for known in (last, recorded):
             if known is not None:
-                await _require_continued(connection, fleet, tree, known, now.heads[tree])
+                await _require_continued(connection, fleet, tree, known, now.heads[tree], archive)
         if last != now.heads[tree] or recorded != now.heads[tree]:
             grown[names[tree]] = now.heads[tree]
     text = bound(both, now)
@@ -258,7 +267,12 @@ def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
 
 
 async def _require_continued(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, known: Signed, head: Signed
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    known: Signed,
+    head: Signed,
+    archive: Archive | None,
 ) -> None:
     if known.size > head.size:
         raise await stops.stopped(
@@ -276,7 +290,7 @@ async def _require_continued(
     hashes: tuple[bytes, ...] = ()
     if known.size < head.size:
         hashes = await tree_proofs.consistency(
-            connection, fleet, tree, known.size, new_size=head.size
+            connection, fleet, tree, known.size, new_size=head.size, archive=archive
         )
     if not merkle.verify_consistency(
         hashes,
@@ -285,6 +299,12 @@ async def _require_continued(
         new_size=head.size,
         new_root=head.root,
     ):
+        if archive is not None:
+            # What is not in the log's own rows says nothing against the log.
+            raise LedgerStopped(
+                f"{fleet.name}: {tree}: with what was detached to {archive.folder} it does not"
+                f" continue the {known.size} that were signed; `ledger verify --detached` says why"
+            )
         raise await stops.stopped(
             connection,
             fleet,
