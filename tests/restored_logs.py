@@ -30,12 +30,12 @@ async def grow(database: Restorable, first: int, count: int) -> None:
     await decide_all(database.url)
 
 
-async def sealed(database: Restorable, folder: Path) -> LedgerStopped | None:
+async def sealed(database: Restorable, folder: Path, name: str = "test") -> LedgerStopped | None:
     with memory(folder / "signed.json") as remembered:
         sealer = Sealer(SITE, remembered, folder / "notes")
         async with connected(database.url, "ledger_signer") as connection:
             await sealer.round(connection)
-    return sealer.stopped.get("test")
+    return sealer.stopped.get(name)
 
 
 async def the_fleet(connection: Connection) -> Fleet:

@@ -185,9 +185,7 @@ def prove(
             raise SetupProblem(f"{id_!r} is no address of an {what}; see `ledger prove --help`")
         url = await locate(database_url, data)
         async with connected(url, "ledger_signer") as connection:
-            fleet = await fleets.find(connection, FleetName(parts[0]))
-            if fleet is None:
-                raise SetupProblem(f"fleet {parts[0]}: there is none of this name")
+            fleet = await fleets.named(connection, parts[0])
             tree: Literal["events", "decisions"] = "events" if what == "event" else "decisions"
             made_in = None if what == "event" else Incarnation(int(parts[1]))
             archive = await archive_of(connection, fleet, detached)

@@ -11,8 +11,10 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import FleetStopped, LedgerStopped, WrongPosition
+from ledger.errors import FleetStopped, LedgerStopped, SetupProblem, WrongPosition
 from ledger.log import fleets, lines, lives, receipts, recovery, stops
+from ledger.log.archive.reading import Archive
+from ledger.log.archive.writing import export
 from ledger.log.database import connected
 from ledger.log.messages import Claim
 from ledger.log.receipts import HaltReason
@@ -21,9 +23,10 @@ from ledger.log.signed import memory, recalled
 from ledger.log.signing_keys import Sealed, life_of, origin
 from ledger.log.stops import Stop
 from ledger.replay.deep import deep
+from ledger.replay.replay import replay, replay_archive
 from ledger.units import DecisionNumber, FleetName, Incarnation, Offset
 from tests.engine.deciding import decide_all
-from tests.events_for_tests import cluster_line
+from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres
 from tests.restored_logs import (
     NOTHING,
@@ -202,6 +205,56 @@ async def test_a_stop_ends_with_the_life_that_it_is_of_and_no_other_fleet_stands
     async with connected(log.url, "ledger_writer") as connection:
         assert await stops.standing(connection, fleet) == ()
         assert await connection.fetchval("SELECT stands FROM ledger_api.stops") is False
+
+
+async def test_a_fleet_that_was_born_behind_the_point_is_opened_in_a_life_of_its_own(
+    log: Restorable, tmp_path: Path
+) -> None:
+    born = FleetName("born")
+    lost = [
+        cluster_line(1, fleet=born),
+        workload_line(1, replicas=2, weights={"c1": 1}, fleet=born),
+    ]
+    backup = await log.back_up()
+    await take(log, lost)
+    assert await sealed(log, tmp_path) is None
+    await log.restore(backup)
+    remembered = by_the_signer(tmp_path)
+
+    async with connected(log.url, "ledger_writer") as connection:
+        names = recovery.remembered_names(remembered.signed, [FleetName("kafka")])
+        assert names == ["born", "kafka", "test"]
+        assert await recovery.not_in_the_log(connection, names) == ["born", "kafka"]
+        found = recovery.unborn(born, "wall", remembered)
+        assert found is not None
+        assert (found.next, found.is_rewound) == (2, True)
+        assert [(end.tree, end.lost) for end in found.ends] == [("events", 2), ("decisions", 1)]
+        await recovery.begin(connection, found, why="it was restored", by="anna")
+        with pytest.raises(WrongPosition, match="it went on meanwhile"):
+            await recovery.begin(connection, found, why="it was restored", by="anna")
+    assert recovery.unborn(FleetName("nobody"), "wall", remembered) is None
+    await take(log, lost)
+
+    assert await sealed(log, tmp_path, "born") is None
+    async with connected(log.url, None) as connection:
+        fleet = await fleets.named(connection, born)
+        assert (await deep(connection, fleet)).diverged is None
+        assert (await replay(connection, fleet)).diverged is None
+        assert await connection.fetchval(
+            "SELECT array_agg(decision) FROM ledger_api.decisions WHERE fleet = $1", born
+        ) == ["born/2/0"]
+        await export(connection, fleet, tmp_path / born, on_written=lambda _reached, _end: None)
+    archive = Archive.open(tmp_path / born)
+    assert (await replay_archive(archive)).diverged is None
+    with pytest.raises(SetupProblem, match="none of this name"):
+        async with connected(log.url, None) as connection:
+            await fleets.named(connection, "nobody")
+
+
+async def take(log: Restorable, told: list[bytes]) -> None:
+    async with connected(log.url, "ledger_writer") as connection:
+        await lines.ingest(connection, told)
+    await decide_all(log.url)
 
 
 async def test_what_kafka_was_told_is_no_reason_to_recover_a_second_time(log: Restorable) -> None:

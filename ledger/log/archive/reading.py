@@ -21,15 +21,12 @@ from ledger.log.archive.layout import MANIFEST, TABLES, TableName
 from ledger.log.archive.manifest import ArchivedFile, ArchivedRange, Manifest
 from ledger.log.archive.parquet import ParquetReading, digest, require
 from ledger.log.decisions import NOTHING_DECIDED, StoredDecision
-from ledger.log.fleets import Fleet
+from ledger.log.fleets import NO_NUMBER, Fleet
 from ledger.log.merkle import Frontier
 from ledger.log.read import StoredEvent
 from ledger.log.snapshots import Described, Layout, Stored, decompressed
 from ledger.log.trees import Tree
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position
-
-NO_NUMBER: Final = 0
-"""A fleet has a number in a database only."""
 
 Row = tuple[Any, ...]
 
