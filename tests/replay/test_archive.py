@@ -196,6 +196,8 @@ async def test_an_archive_can_begin_late(kept: Kept, tmp_path: Path) -> None:
     assert not replayed.shown.proves
     with pytest.raises(SetupProblem, match=f"begins at {whole.events.size} and not at 150"):
         await exported_to(kept, tmp_path / "late", first=Position(150))
+    with pytest.raises(SetupProblem, match=rf"cannot begin at 5000; {whole.events.size} events"):
+        await exported_to(kept, tmp_path / "later", first=Position(5000))
 
 
 async def test_a_log_that_is_not_whole_is_not_archived(kept: Kept, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from ledger.errors import DamagedArchive, SetupProblem
 from ledger.log.archive.layout import ARCHIVE_LAYOUT, MANIFEST, TABLES, TableName
-from ledger.log.archive.parquet import sync_folder
+from ledger.log.archive.parquet import sync_folder, unreadable
 from ledger.log.fleets import Clock
 from ledger.log.merkle import Frontier
 from ledger.log.trees import Tree
@@ -146,7 +146,7 @@ def read(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise DamagedArchive("file_missing", MANIFEST, "there is no such file") from None
     except OSError as error:
-        raise DamagedArchive("file_damaged", MANIFEST, f"{error.strerror}") from error
+        raise unreadable(folder / MANIFEST, error) from error
     try:
         plain = json.loads(found)
         layout = plain["ledger_archive"]
