@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 import pytest_asyncio
 
+from ledger.errors import LedgerStopped
 from ledger.log import lines, merkle
 from ledger.log.archive import manifest as manifests
 from ledger.log.archive.reading import Archive
@@ -121,6 +122,30 @@ async def test_an_archive_goes_through_lives_with_all_that_was_signed_in_each(
         trouble = (await verify.report(connection, await the_fleet(connection))).diverged
     assert trouble is not None
     assert (trouble.trouble, trouble.decision) == ("checkpoint_mismatch", 4)
+
+
+async def test_an_archive_that_goes_beyond_the_point_stays_good_and_is_never_continued(
+    log: Restorable, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    await restored(log, tmp_path, archived=archive)
+    await recovered(log, by_the_signer(tmp_path))
+    await grow(log, 5, 4)
+
+    async with connected(log.url, None) as connection:
+        with pytest.raises(LedgerStopped, match="not of this log"):
+            await exported(connection, archive)
+    assert (await verified(archive)).diverged is None
+
+
+async def restored(log: Restorable, folder: Path, *, archived: Path) -> None:
+    """To where six events were; nine were signed for and archived."""
+    backup = await log.back_up()
+    await grow(log, 5, 3)
+    assert await sealed(log, folder) is None
+    async with connected(log.url, None) as connection:
+        await exported(connection, archived)
+    await log.restore(backup)
 
 
 async def test_lives_that_the_manifest_makes_up_are_found(log: Restorable, tmp_path: Path) -> None:
