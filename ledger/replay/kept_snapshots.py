@@ -15,9 +15,9 @@ from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.snapshots import Layout, decompressed
 from ledger.reducers import snapshot
-from ledger.reducers.evolve import ENGINE_VERSION
 from ledger.reducers.world import World
 from ledger.replay.report import Divergence
+from ledger.replay.segments import own_layout
 
 _Row = tuple[int, int, int, bytes, bytes, bytes, int, int, Layout, bool, int]
 
@@ -131,8 +131,3 @@ class KeptSnapshots:
             recorded=recorded,
             recomputed=recomputed,
         )
-
-
-def own_layout() -> Layout:
-    """What this program writes."""
-    return Layout(ENGINE_VERSION, snapshot.LAYOUT, bytes.fromhex(snapshot.fingerprint()))

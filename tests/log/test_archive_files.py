@@ -57,7 +57,7 @@ def groups(table: TableName) -> st.SearchStrategy[list[list[tuple[Any, ...]]]]:
 def written(
     path: Path, table: TableName, told: Sequence[Sequence[Sequence[Any]]]
 ) -> ParquetWriting:
-    with ParquetWriting(path, TABLES[table], {"ledger.table": table}) as writing:
+    with ParquetWriting(path, TABLES[table]) as writing:
         for rows in told:
             writing.write(rows)
     return writing
@@ -141,7 +141,7 @@ def test_whatever_byte_of_a_file_is_changed_it_is_damaged_or_read(tmp_path: Path
 def test_a_file_that_is_not_finished_has_no_name(tmp_path: Path) -> None:
     with (
         pytest.raises(RuntimeError, match="killed"),
-        ParquetWriting(tmp_path / "one.parquet", TABLES["events"], {}),
+        ParquetWriting(tmp_path / "one.parquet", TABLES["events"]),
     ):
         raise RuntimeError("killed")
     assert list(tmp_path.iterdir()) == []

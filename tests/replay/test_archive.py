@@ -353,7 +353,7 @@ def rewritten(folder: Path, table: TableName, row: int, values: dict[str, object
     groups = [list(map(list, rows)) for rows in ParquetReading(path, columns).every(names)]
     for name, value in values.items():
         groups[0][row][names.index(name)] = value
-    with ParquetWriting(path, columns, {}) as writing:
+    with ParquetWriting(path, columns) as writing:
         for group in groups:
             writing.write(group)
     files = {**one.files, table: ArchivedFile(path.name, *writing.digested())}
@@ -415,7 +415,7 @@ def forge_decision(folder: Path, number: int) -> None:
                 moved = row[names.index("moved")]
                 record = row[-2].replace(b'"moved":%d' % (moved - 1), b'"moved":%d' % moved)
                 row[-2:] = [record, merkle.leaf_hash(record)]
-        with ParquetWriting(path, columns, {}) as writing:
+        with ParquetWriting(path, columns) as writing:
             for group in groups:
                 writing.write(group)
         leaves = [row[-1] for group in groups for row in group]

@@ -49,7 +49,7 @@ def invented(folder: Path, ranges: int) -> None:
     for place in range(ranges):
         first, frontier = place * RANGE, made.ends.events
         name = file_name("events", first)
-        with ParquetWriting(folder / name, TABLES["events"], {}) as writing:
+        with ParquetWriting(folder / name, TABLES["events"]) as writing:
             for begins in range(first, first + RANGE, 4096):
                 rows = [event(fleet, position) for position in range(begins, begins + 4096)]
                 frontier = merkle.extend(frontier, [row.leaf for row in rows]).frontier

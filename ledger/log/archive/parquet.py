@@ -10,7 +10,7 @@ at a time; no more is in memory.
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
@@ -42,13 +42,13 @@ def require(whoever: str = "archives are Parquet files and") -> None:
 class ParquetWriting:
     """A file that is being written; it gets its name when the block ends well."""
 
-    def __init__(self, path: Path, columns: Sequence[Column], about: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
         from pyarrow import parquet
 
         self._path = path
         self._beside = path.with_name(f".{path.name}.new")
         self._columns = columns
-        self._schema = _schema(columns).with_metadata(dict(about))
+        self._schema = _schema(columns)
         self._rows = 0
         self._file = self._beside.open("wb")
         self._writer = parquet.ParquetWriter(

@@ -264,8 +264,7 @@ class _Range:
         if first is None:
             (self._folder / name).unlink(missing_ok=True)
             return None
-        about = {"ledger.fleet": self._fleet.name, "ledger.table": table}
-        with ParquetWriting(self._folder / name, TABLES[table], about) as writing:
+        with ParquetWriting(self._folder / name, TABLES[table]) as writing:
             writing.write(first)
             async for rows in groups:
                 writing.write(rows)
