@@ -33,6 +33,7 @@ SLACK_MS: Final = 120_000
 clocks differ."""
 
 PAGE: Final = 1000
+"""Messages looked up in the log at once: a question an event would be slow, and more need not be held."""
 
 LOOKUP_SECONDS: Final = 5.0
 """How long Kafka may take to say where to begin, or to give the next records."""
@@ -70,8 +71,8 @@ def told(value: bytes | None) -> Told | None:
         return None
 
 
-_Span = tuple[tuple[Incarnation, DecisionNumber], tuple[Incarnation, DecisionNumber]]
-"""The first and the last of some decisions."""
+_Span = tuple[DecisionNumber, DecisionNumber]
+"""The first and the last of some decisions of one life."""
 
 
 class Looked:
@@ -79,7 +80,7 @@ class Looked:
 
     def __init__(self) -> None:
         self.newest: dict[FleetName, tuple[Incarnation, DecisionNumber]] = {}
-        self._lost: dict[FleetName, _Span] = {}
+        self._lost: dict[FleetName, dict[Incarnation, _Span]] = {}
         self._other: dict[FleetName, tuple[Incarnation, DecisionNumber]] = {}
 
     def add(self, found: Told, recorded: tuple[int, str] | None, life: Incarnation | None) -> None:
@@ -93,8 +94,10 @@ class Looked:
             if recorded[1] != found.digest:
                 self._other[name] = min(id_, self._other.get(name, id_))
         elif life is None or found.incarnation >= life:
-            first, last = self._lost.get(name, (id_, id_))
-            self._lost[name] = min(id_, first), max(id_, last)
+            spans = self._lost.setdefault(name, {})
+            number = found.number
+            first, last = spans.get(found.incarnation, (number, number))
+            spans[found.incarnation] = min(number, first), max(number, last)
 
     def of(self, name: FleetName) -> HandedOn | None:
         """What was found of a fleet; None where nothing was handed on lately."""
@@ -104,14 +107,19 @@ class Looked:
         other = self._other.get(name)
         if name not in self._lost:
             return HandedOn(newest, None, 0, other)
-        first, last = self._lost[name]
-        # Numbers have no gaps; of several lives only the last one's are counted.
-        lost = last[1] - first[1] + 1 if first[0] == last[0] else last[1] + 1
-        return HandedOn(newest, first, lost, other)
+        spans = self._lost[name]
+        life = min(spans)
+        # What is lost of a life is its end, and numbers have no gaps.
+        lost = sum(last - first + 1 for first, last in spans.values())
+        return HandedOn(newest, (life, spans[life][0]), lost, other)
 
 
-async def look(settings: Settings, connection: Connection) -> Looked:
+async def look(
+    settings: Settings, connection: Connection, stop: asyncio.Event | None = None
+) -> Looked:
     """Hold what was handed on lately against the log; KafkaUnavailable where Kafka does not say.
+
+    ``stop`` ends it early: what was found by then is true, and not all.
 
     A partition without a leader is left out and said: it keeps nobody else from being published.
     """
@@ -128,7 +136,7 @@ async def look(settings: Settings, connection: Connection) -> Looked:
                 except TimeoutError:
                     log.warning("not looked at", topic=at.topic, partition=at.partition)
                     continue
-                await _read(client, at, end, connection, looked)
+                await read_up_to(client, at, end, connection, looked, stop or asyncio.Event())
     return looked
 
 
@@ -168,20 +176,28 @@ async def _begin(client: AIOKafkaConsumer, at: TopicPartition, since_ms: int | N
     return end
 
 
-async def _read(
+async def read_up_to(
     client: AIOKafkaConsumer,
     at: TopicPartition,
     end: Offset,
     connection: Connection,
     looked: Looked,
+    stop: asyncio.Event,
 ) -> None:
+    """Read a partition up to where it ended; KafkaUnavailable where it goes no further for long."""
     client.resume(at)
     try:
-        while await client.position(at) < end:
-            async with asyncio.timeout(LOOKUP_SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS) as patience:
+            reached = await client.position(at)
+            while reached < end and not stop.is_set():
                 records = await client.getmany(at, timeout_ms=1000, max_records=PAGE)
-            found = [told(record.value) for record in records.get(at, ())]
-            await _compare(connection, looked, [one for one in found if one is not None])
+                found = [told(record.value) for record in records.get(at, ())]
+                before, reached = reached, await client.position(at)
+                if reached > before:
+                    # The log takes the time that it takes.
+                    patience.reschedule(None)
+                    await _compare(connection, looked, [one for one in found if one is not None])
+                    patience.reschedule(asyncio.get_running_loop().time() + LOOKUP_SECONDS)
     except TimeoutError as error:
         raise KafkaUnavailable(f"{at.topic}/{at.partition}: Kafka gives nothing more") from error
     client.pause(at)

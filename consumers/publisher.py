@@ -530,7 +530,7 @@ async def _while_both_are_there(
         open_.push_async_callback(post.close)
         await post.ready()
         # The log may be another one than it was when it was here last.
-        looked = await look(settings, connection)
+        looked = await look(settings, connection, stop)
         publisher = _Publisher(post, connection, settings.kafka_topic_prefix, holder, sent, looked)
         await publisher.stop_contradicted()
         while not stop.is_set():

@@ -235,28 +235,33 @@ CREATE FUNCTION ledger.is_recovered(p_topic text, p_partition integer) RETURNS b
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
     AS $$
-  WITH taken AS (
-    SELECT coalesce((SELECT r.written_at FROM ledger.receipts r
-                      WHERE r.topic = p_topic AND r.partition = p_partition
-                      ORDER BY r.number DESC LIMIT 1), '-infinity') AS at
-  ), pinned AS (
+  WITH pinned AS (
     SELECT DISTINCT ON (p.fleet) p.fleet, p.partition FROM ledger.partition_pins p
      WHERE p.topic = p_topic ORDER BY p.fleet, p.number DESC
-  ), opened AS (
-    SELECT (SELECT max(i.opened_at) FILTER (WHERE i.incarnation > 1)
-              FROM ledger.incarnations i JOIN ledger.fleets f ON f.number = i.fleet
-             WHERE f.name = p.fleet) AS at
-      FROM pinned p WHERE p.partition = p_partition
   )
-  SELECT coalesce((SELECT h.at > taken.at AND NOT h.halted AND h.reason = 'log_rewound'
+  SELECT coalesce((SELECT h.receipt >= ledger.newest_receipt(p_topic, p_partition)
+                          AND NOT h.halted AND h.reason = 'log_rewound'
                      FROM ledger.partition_halts h
                     WHERE h.topic = p_topic AND h.partition = p_partition
                     ORDER BY h.number DESC LIMIT 1), false)
-      OR coalesce((SELECT bool_and(coalesce(o.at, '-infinity') > taken.at) FROM opened o), false)
-    FROM taken
+      OR coalesce((SELECT bool_and(ledger.is_recovered_behind(p.fleet, p_topic, p_partition))
+                     FROM pinned p WHERE p.partition = p_partition), false)
 $$;
 
 ALTER FUNCTION ledger.is_recovered(p_topic text, p_partition integer) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.is_recovered_behind(p_fleet text, p_topic text, p_partition integer) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+  SELECT coalesce((SELECT (i.taken -> p_topic ->> 'partition')::integer = p_partition
+                          AND (i.taken -> p_topic ->> 'receipt')::bigint
+                              >= ledger.newest_receipt(p_topic, p_partition)
+                     FROM ledger.incarnations i JOIN ledger.fleets f ON f.number = i.fleet
+                    WHERE f.name = p_fleet ORDER BY i.incarnation DESC LIMIT 1), false)
+$$;
+
+ALTER FUNCTION ledger.is_recovered_behind(p_fleet text, p_topic text, p_partition integer) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) RETURNS TABLE(size bigint, frontier bytea, recorded_at_micros bigint, clock_micros bigint, incarnation integer)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -327,6 +332,17 @@ CREATE FUNCTION ledger.moment(micros bigint) RETURNS timestamp with time zone
 
 ALTER FUNCTION ledger.moment(micros bigint) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+  SELECT coalesce((SELECT r.number FROM ledger.receipts r
+                    WHERE r.topic = p_topic AND r.partition = p_partition
+                    ORDER BY r.number DESC LIMIT 1), -1)
+$$;
+
+ALTER FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
@@ -345,7 +361,7 @@ $$;
 
 ALTER FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) OWNER TO ledger_owner;
 
-CREATE FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) RETURNS void
+CREATE FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text, p_said bytea, p_revision smallint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
     AS $$
@@ -363,12 +379,26 @@ BEGIN
     RAISE EXCEPTION 'fleet % is in life % with % events and % decisions: it went on meanwhile',
       p_fleet, newest, found.events, found.decisions USING ERRCODE = 'LG002';
   END IF;
-  INSERT INTO ledger.incarnations (fleet, incarnation, from_size, reason)
-    VALUES (p_fleet, p_incarnation, p_events, p_reason);
+  INSERT INTO ledger.incarnations (fleet, incarnation, from_size, reason, said, revision, taken)
+    SELECT p_fleet, p_incarnation, p_events, p_reason, p_said, p_revision,
+           coalesce((SELECT jsonb_object_agg(p.topic, jsonb_build_object(
+                              'partition', p.partition, 'receipt', ledger.newest_receipt(p.topic, p.partition)))
+                       FROM ledger.pinned(f.name) p), '{}')
+      FROM ledger.fleets f WHERE f.number = p_fleet;
 END
 $$;
 
-ALTER FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) OWNER TO ledger_owner;
+ALTER FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text, p_said bytea, p_revision smallint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.pinned(p_fleet text) RETURNS TABLE(topic text, partition integer)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'ledger'
+    AS $$
+  SELECT DISTINCT ON (p.topic) p.topic, p.partition FROM ledger.partition_pins p
+   WHERE p.fleet = p_fleet ORDER BY p.topic, p.number DESC
+$$;
+
+ALTER FUNCTION ledger.pinned(p_fleet text) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.positions_per_partition() RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1227,6 +1257,9 @@ CREATE TABLE ledger.incarnations (
     from_size bigint NOT NULL,
     reason text NOT NULL,
     opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    said bytea,
+    revision smallint,
+    taken jsonb,
     CONSTRAINT incarnations_from_size_check CHECK ((from_size >= 0)),
     CONSTRAINT incarnations_incarnation_check CHECK ((incarnation >= 1))
 );
@@ -2813,6 +2846,7 @@ CREATE TABLE ledger.partition_halts (
     resume_at bigint,
     by text NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    receipt bigint DEFAULT '-1'::integer NOT NULL,
     CONSTRAINT partition_halts_resume_at_check CHECK ((resume_at >= 0))
 );
 
@@ -5053,6 +5087,9 @@ GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_si
 REVOKE ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) TO ledger_writer;
 
+REVOKE ALL ON FUNCTION ledger.is_recovered_behind(p_fleet text, p_topic text, p_partition integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.is_recovered_behind(p_fleet text, p_topic text, p_partition integer) TO ledger_writer;
+
 REVOKE ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_writer;
 GRANT ALL ON FUNCTION ledger.lock_tree(p_fleet integer, p_tree text) TO ledger_decider;
@@ -5076,11 +5113,16 @@ GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_decider;
 GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_signer;
 
+REVOKE ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) TO ledger_writer;
+
 REVOKE ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) TO ledger_writer;
 
-REVOKE ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text) TO ledger_writer;
+REVOKE ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text, p_said bytea, p_revision smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.open_incarnation(p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text, p_said bytea, p_revision smallint) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.pinned(p_fleet text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION ledger.positions_per_partition() FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.positions_per_partition() TO ledger_maintainer;

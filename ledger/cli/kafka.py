@@ -1,7 +1,6 @@
 """``ledger consume``, ``ledger publish`` and ``ledger partitions``: Kafka in and out."""
 
 import asyncio
-import getpass
 import json
 from dataclasses import asdict, astuple
 from typing import Annotated
@@ -14,6 +13,7 @@ from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, waited
 from ledger.cli.deciding import holder
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
+from ledger.cli.operator import operator
 from ledger.cli.run import run, run_until_asked
 from ledger.cli.tables import print_table
 from ledger.errors import SetupProblem
@@ -154,7 +154,7 @@ def resume_command(
                 partition,
                 at=None if at is None else Offset(at),
                 why=why,
-                by=getpass.getuser(),
+                by=operator(),
             )
         finally:
             await connection.close()
@@ -176,7 +176,7 @@ def confirm_command(
     async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
-            await receipts.pin(connection, fleet, topic, partition, by=getpass.getuser())
+            await receipts.pin(connection, fleet, topic, partition, by=operator())
         finally:
             await connection.close()
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 LINE_SECONDS: Final = 0.5
+"""Between two lines of a phase: often enough for a bar that moves, and seldom enough to be read."""
 
 ProgressLines = Annotated[
     bool,

@@ -1,6 +1,5 @@
 """``ledger quarantine``: look at what could not be accepted, let it in, or close it."""
 
-import getpass
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 from rich.table import Table
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.operator import operator
 from ledger.cli.run import run
 from ledger.cli.tables import print_table
 from ledger.errors import SetupProblem
@@ -109,7 +109,7 @@ def release_command(
                 connection,
                 Position(position),
                 families=lines.FAMILIES,
-                by=getpass.getuser(),
+                by=operator(),
                 why=why,
                 fleet=None if fleet is None else FleetName(fleet),
                 corrected=None if corrected is None else corrected.read_bytes().strip(),
@@ -130,7 +130,7 @@ def discard_command(
     async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
-            await quarantine.discard(connection, Position(position), by=getpass.getuser(), why=why)
+            await quarantine.discard(connection, Position(position), by=operator(), why=why)
         finally:
             await connection.close()
 

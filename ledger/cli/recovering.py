@@ -1,26 +1,31 @@
 """``ledger recover``: go on from a database that was restored to an earlier point."""
 
-import getpass
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.operator import operator
 from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.errors import InvalidRequest, SetupProblem
-from ledger.log import receipts, recovery, signed
+from ledger.log import fleets, receipts, recovery, signed
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
-from ledger.log.notes import parse_note
-from ledger.log.recovery import Assessment, HandedOn, ReadAgain, Remembered, decision_id
+from ledger.log.notes import open_note, parse_key, parse_note
+from ledger.log.receipts import Feeding
+from ledger.log.recovery import NOT_BORN, Assessment, HandedOn, ReadAgain, Remembered, decision_id
 from ledger.log.signed import Signed
-from ledger.log.signing_keys import life_of
-from ledger.units import Offset
+from ledger.log.signing_keys import life_of, read_origin
+from ledger.log.trees import TREES
+from ledger.units import FleetName, Offset
+
+if TYPE_CHECKING:
+    from consumers.handed_on import Looked
 
 KAFKA: Final = "LEDGER_KAFKA_BOOTSTRAP"
 
@@ -42,10 +47,17 @@ def recover(
             "--checkpoint",
             exists=True,
             dir_okay=False,
-            help="A signed checkpoint that somebody kept, where the memory is lost; may be given"
-            " more than once.",
+            help="A signed checkpoint that somebody kept, where the memory is lost; one of each tree.",
         ),
     ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--key", help="The key of a checkpoint's origin (`ledger key show`)."),
+    ] = None,
+    clock: Annotated[
+        Literal["wall", "event"],
+        typer.Option(help="Of a fleet that was opened behind the point that was restored to."),
+    ] = "wall",
     why: Annotated[
         str, typer.Option("--why", help="The reason; it is recorded.")
     ] = "the database was restored",
@@ -90,81 +102,143 @@ def recover(
     it step by step.
     """
 
-    async def main() -> tuple[Assessment, tuple[ReadAgain, ...] | None]:
+    async def main() -> tuple[Assessment, tuple[ReadAgain, ...] | None, list[FleetName]]:
+        signed_ends = _signed(FleetName(fleet), memory, checkpoint or [], key or [])
         url = await locate(database_url, data)
         async with connected(url, "ledger_writer") as connection:
-            it = await recovery.fleet_named(connection, fleet)
-            found = await recovery.assess(
-                connection,
-                it,
-                await _remembered(
-                    connection,
-                    it,
-                    _signed(it, memory, checkpoint or []),
-                    asks_kafka=not without_kafka,
-                ),
+            it = await fleets.find(connection, FleetName(fleet))
+            looked = await _looked(connection) if not without_kafka else None
+            heard = recovery.remembered_names(
+                signed_ends or (), () if looked is None else looked.newest
             )
+            missing = await recovery.not_in_the_log(connection, heard)
+            remembered = await _remembered(
+                connection,
+                FleetName(fleet),
+                it,
+                signed_ends,
+                looked,
+                asks_kafka=not without_kafka,
+            )
+            found = (
+                recovery.unborn(FleetName(fleet), clock, remembered)
+                if it is None
+                else await recovery.assess(connection, it, remembered)
+            )
+            if found is None:
+                raise SetupProblem(
+                    f"fleet {fleet}: there is none of this name, and nobody remembers one"
+                )
+            others = [name for name in missing if name != fleet]
             if not yes or not (found.is_rewound or restored):
-                return found, None
-            return found, await recovery.begin(connection, found, why=why, by=getpass.getuser())
+                return found, None, others
+            return found, await recovery.begin(connection, found, why=why, by=operator()), others
 
-    found, going_on = run(main)
+    found, going_on, others = run(main)
     if as_json:
-        typer.echo(json.dumps(_plain(found, going_on)))
+        typer.echo(json.dumps(_plain(found, going_on, others)))
     else:
         _tell(found, going_on, restored=restored)
+        if others:
+            aside.print(
+                f"{', '.join(others)}: somebody remembers these too, and the log has never heard of"
+                " them: recover them as well, before anything comes of them"
+            )
     if going_on is None and (found.is_rewound or found.forked):
         raise typer.Exit(NEEDS_A_PERSON)
 
 
-def _signed(fleet: Fleet, memory: Path | None, notes: Sequence[Path]) -> dict[str, Signed] | None:
-    """The last signed end of each origin of the fleet; None where nobody was asked."""
+def _signed(
+    fleet: FleetName, memory: Path | None, notes: Sequence[Path], keys: Sequence[str]
+) -> dict[str, Signed] | None:
+    """The last signed end of each origin; None where nobody was asked."""
     if memory is None and not notes:
         return None
     known = {} if memory is None else dict(signed.recalled(memory))
     for path in notes:
         try:
-            said = parse_checkpoint(parse_note(path.read_bytes()).text)
+            content = path.read_bytes()
+            said = parse_checkpoint(parse_note(content).text)
+            # Of its own origin: whoever else signed it has only seen it.
+            open_note(content, [key for key in map(parse_key, keys) if key.name == said.origin])
         except (OSError, InvalidRequest) as error:
-            raise SetupProblem(f"{path}: no signed checkpoint: {error}") from error
+            raise SetupProblem(
+                f"{path}: no checkpoint that somebody signed whose --key was given: {error}"
+            ) from error
         before = known.get(said.origin)
         if before is None or before.size < said.size:
             known[said.origin] = Signed(said.size, said.root)
-    return {origin: end for origin, end in known.items() if life_of(origin, fleet.name) is not None}
+    _require_both_trees(fleet, known)
+    return known
+
+
+def _require_both_trees(fleet: FleetName, known: Mapping[str, Signed]) -> None:
+    """Of the newest life: an event that names the end of one tree only is not signed for."""
+    origins = [one for one in map(read_origin, known) if one is not None and one.fleet == fleet]
+    newest = max((one.incarnation for one in origins), default=None)
+    ends = {(one.site, one.tree) for one in origins if one.incarnation == newest}
+    for site in sorted({site for site, _ in ends}):
+        for tree in TREES:
+            if (site, tree) not in ends:
+                raise SetupProblem(
+                    f"{site}/{fleet}/{newest}/{tree}: the newest --checkpoint of this tree is needed"
+                    " too"
+                )
+
+
+async def _looked(connection: Connection) -> "Looked | None":
+    """What Kafka has of the decisions that were handed on; None where no Kafka is told."""
+    if not os.environ.get(KAFKA):
+        return None
+    from consumers.handed_on import look
+    from consumers.settings import Settings
+
+    return await look(Settings(), connection)
 
 
 async def _remembered(
     connection: Connection,
-    fleet: Fleet,
+    name: FleetName,
+    fleet: Fleet | None,
     ends: Mapping[str, Signed] | None,
+    looked: "Looked | None",
     *,
     asks_kafka: bool,
 ) -> Remembered:
     """What is known outside the database; SetupProblem where somebody was not asked who should be."""
-    is_signed, is_handed_on = await recovery.is_remembered_elsewhere(connection, fleet)
+    is_signed, is_handed_on = False, True
+    feeding: tuple[Feeding, ...] = ()
+    if fleet is not None:
+        is_signed, is_handed_on = await recovery.is_remembered_elsewhere(connection, fleet)
+        feeding = await receipts.feeding(connection, name)
     if ends is None and is_signed:
         raise SetupProblem(
-            f"{fleet.name}: it is signed for, so the signer remembers how far: give its --memory, or"
+            f"{name}: it is signed for, so the signer remembers how far: give its --memory, or"
             " the newest --checkpoint of each tree that anybody kept"
         )
     handed_on: HandedOn | None = None
     told: Mapping[tuple[str, int], Offset] = {}
-    feeding = await receipts.feeding(connection, fleet.name)
-    if asks_kafka and os.environ.get(KAFKA):
-        from consumers.handed_on import look, told_of_group
+    if looked is not None:
+        from consumers.handed_on import told_of_group
         from consumers.settings import Settings
 
-        settings = Settings()
-        handed_on = (await look(settings, connection)).of(fleet.name)
-        told = await told_of_group(settings, [(one.topic, one.partition) for one in feeding])
+        handed_on = looked.of(name)
+        told = await told_of_group(Settings(), [(one.topic, one.partition) for one in feeding])
     elif asks_kafka and (is_handed_on or feeding):
         raise SetupProblem(
-            f"{fleet.name}: Kafka knows how far it went; set {KAFKA}, or say --without-kafka"
+            f"{name}: Kafka knows how far it went; set {KAFKA}, or say --without-kafka"
         )
-    return Remembered({} if ends is None else ends, handed_on, told)
+    mine = {} if ends is None else ends
+    return Remembered(
+        {origin: end for origin, end in mine.items() if life_of(origin, name) is not None},
+        handed_on,
+        told,
+    )
 
 
-def _plain(found: Assessment, going_on: tuple[ReadAgain, ...] | None) -> dict[str, Any]:
+def _plain(
+    found: Assessment, going_on: tuple[ReadAgain, ...] | None, others: Sequence[FleetName]
+) -> dict[str, Any]:
     handed_on = found.handed_on
     return {
         "fleet": found.fleet.name,
@@ -209,15 +283,19 @@ def _plain(found: Assessment, going_on: tuple[ReadAgain, ...] | None) -> dict[st
             {"component": stop.component, "reason": stop.reason, "detail": stop.detail}
             for stop in found.stopped
         ],
+        "not_in_the_log": list(others),
     }
 
 
 def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored: bool) -> None:
     name = found.fleet.name
-    typer.echo(
-        f"{name}: {found.events} events, decided through {found.decided_through},"
-        f" {found.decisions} decisions, incarnation {found.incarnation}"
-    )
+    if found.incarnation == NOT_BORN:
+        typer.echo(f"{name}: the log has never heard of it")
+    else:
+        typer.echo(
+            f"{name}: {found.events} events, decided through {found.decided_through},"
+            f" {found.decisions} decisions, incarnation {found.incarnation}"
+        )
     for stop in found.stopped:
         typer.echo(f"  stopped by the {stop.component}: {stop.reason}: {stop.detail}")
     for end in found.ends:
@@ -249,9 +327,8 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
             " anything writes to it"
         )
     elif found.is_rewound:
-        aside.print(
-            f"nothing was changed; --yes begins {name}/{found.next} after position {found.events - 1}"
-        )
+        after = f" after position {found.events - 1}" if found.events else ""
+        aside.print(f"nothing was changed; --yes begins {name}/{found.next}{after}")
     elif restored:
         aside.print(f"nothing was changed; --yes begins {name}/{found.next}")
     else:

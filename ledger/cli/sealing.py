@@ -114,6 +114,7 @@ def seal(
     ] = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="One round, then exit.")] = False,
+    detached: DetachedOption = None,
     log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -133,7 +134,8 @@ def seal(
         if url is None:
             return
         with memory(remember) as remembered:
-            sealer = Sealer(signer, remembered, publish, asked, frozenset(fleet) if fleet else None)
+            only_these = frozenset(fleet) if fleet else None
+            sealer = Sealer(signer, remembered, publish, asked, only_these, detached)
             while not stop.is_set():
                 try:
                     async with connected(url, "ledger_signer") as connection:
@@ -183,9 +185,7 @@ def prove(
             raise SetupProblem(f"{id_!r} is no address of an {what}; see `ledger prove --help`")
         url = await locate(database_url, data)
         async with connected(url, "ledger_signer") as connection:
-            fleet = await fleets.find(connection, FleetName(parts[0]))
-            if fleet is None:
-                raise SetupProblem(f"fleet {parts[0]}: there is none of this name")
+            fleet = await fleets.named(connection, parts[0])
             tree: Literal["events", "decisions"] = "events" if what == "event" else "decisions"
             made_in = None if what == "event" else Incarnation(int(parts[1]))
             archive = await archive_of(connection, fleet, detached)

@@ -22,6 +22,10 @@ class Bound:
     through: Position
     events: Signed
     decisions: Signed
+    began: Signed | None
+    """The events when this life began; None in the one that a log is opened in."""
+    after: tuple[tuple[str, Signed], ...]
+    """What the life before had signed at its end, origin by origin."""
 
     @property
     def steps(self) -> int:
@@ -39,18 +43,27 @@ def read_bound(text: str, incarnation: int) -> Bound:
         found[name] = _end(rest)
     if tuple(found) != named:
         raise InvalidRequest("malformed_note", "it does not name both trees")
+    after: list[tuple[str, Signed]] = []
     for line in lines[2 + len(named) :]:
         word, _, rest = line.partition(" ")
         if word != "after" or incarnation == 1:
             raise InvalidRequest(
                 "malformed_note", f"{line[:40]!r} is not what the life before signed"
             )
-        _end(rest.partition(" ")[2])
+        origin, _, told = rest.partition(" ")
+        after.append((origin, _end(told)))
     word, _, through = lines[1].partition(" ")
     if word != "decided":
         raise InvalidRequest("malformed_note", "it does not say how far the fleet was decided")
     decided = Position(-1 if through == "-1" else _number(through))
-    return Bound(lines[0], decided, found["events"], found["decisions"])
+    return Bound(
+        origin=lines[0],
+        through=decided,
+        events=found["events"],
+        decisions=found["decisions"],
+        began=found.get("began"),
+        after=tuple(after),
+    )
 
 
 def _end(told: str) -> Signed:

@@ -5,6 +5,7 @@ from typing import Final, Literal, cast
 
 import asyncpg
 
+from ledger.errors import SetupProblem
 from ledger.events.codec import CONTRACT_REVISION
 from ledger.facts import genesis
 from ledger.facts.genesis import Genesis
@@ -17,6 +18,10 @@ Clock = Literal["wall", "event"]
 LAST_NUMBER: Final = 2**31 - 1
 """The number of ``_ledger``. Locks are taken by number, and whether a batch has something to tell
 ``_ledger`` is often known only once the other fleets are locked: so it comes last."""
+
+
+NO_NUMBER: Final = 0
+"""A fleet has a number in a database only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,14 @@ async def find(connection: asyncpg.Connection, name: FleetName) -> Fleet | None:
             "SELECT number, name, clock FROM ledger.fleets WHERE name = $1", name
         )
     return None if row is None else Fleet(row["number"], row["name"], row["clock"])
+
+
+async def named(connection: asyncpg.Connection, name: str) -> Fleet:
+    """The fleet of this name; SetupProblem where there is none."""
+    found = await find(connection, FleetName(name))
+    if found is None:
+        raise SetupProblem(f"fleet {name}: there is none of this name")
+    return found
 
 
 async def every(connection: asyncpg.Connection) -> tuple[Fleet, ...]:

@@ -1,18 +1,22 @@
 """The lives of a fleet's log: which one it is in, and what it was when that one began.
 
 A log is opened in its first life. Restored to an earlier point it goes on in the next one, whose first
-event says what the life before had signed and handed on at its end (``ledger.log.recovery``).
+event says what the life before had signed and handed on at its end (``ledger.log.recovery``). The row
+of a life repeats what its event says, so nobody who appends or signs needs the partition in which that
+lies; `ledger verify --deep` holds the two against each other.
 """
 
 from dataclasses import dataclass
 
 import asyncpg
 
-from ledger.errors import LedgerStopped
+from ledger.errors import LedgerStopped, WrongPosition
+from ledger.events.codec import decode
 from ledger.facts.own import LogRecovered
-from ledger.log import folding, read
+from ledger.log import decisions, merkle, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
+from ledger.log.trees import Tree
 from ledger.units import Incarnation, Position
 
 
@@ -31,19 +35,56 @@ async def newest(connection: asyncpg.Connection, fleet: Fleet) -> Life:
     """The life that a fleet's log is in; LedgerStopped where nothing says how it began."""
     with refusals_named():
         row = await connection.fetchrow(
-            "SELECT incarnation, from_size FROM ledger.incarnations WHERE fleet = $1"
-            " ORDER BY incarnation DESC LIMIT 1",
+            "SELECT incarnation, from_size, said, revision FROM ledger.incarnations"
+            " WHERE fleet = $1 ORDER BY incarnation DESC LIMIT 1",
             fleet.number,
         )
     assert row is not None, "an open fleet has a life"
     incarnation, begins = Incarnation(row["incarnation"]), Position(row["from_size"])
     if incarnation == 1:
         return Life(incarnation, begins, None)
-    found = await read.page(connection, fleet, first=begins, before=begins + 1)
-    said = folding.event(found[0]).fact if found else None
+    said = None if row["said"] is None else decode(row["said"], revision=row["revision"])
     if not isinstance(said, LogRecovered) or said.incarnation != incarnation:
         raise LedgerStopped(
-            f"{fleet.name}: life {incarnation} is to begin at {begins}, and no event there says so;"
+            f"{fleet.name}: life {incarnation} began at {begins}, and nothing says with what;"
             " see `ledger verify --deep`"
         )
     return Life(incarnation, begins, said)
+
+
+async def kept_of(
+    connection: asyncpg.Connection, fleet: Fleet, incarnation: Incarnation
+) -> Position | None:
+    """How many events the log has of those that it had at the end of a life; None: it is in that life."""
+    with refusals_named():
+        kept = await connection.fetchval(
+            "SELECT min(from_size) FROM ledger.incarnations WHERE fleet = $1 AND incarnation > $2",
+            fleet.number,
+            incarnation,
+        )
+    return None if kept is None else Position(kept)
+
+
+async def root_of(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    incarnation: Incarnation,
+    *,
+    size: int,
+) -> bytes | None:
+    """The root that a tree had in a life when it was so large; None where less of it was kept.
+
+    Of the decisions of a life those are kept that were made about events that are. Leaves that it would
+    take and that are not there lead to the root of an empty tree, which no other has.
+    """
+    kept = await kept_of(connection, fleet, incarnation)
+    if kept is not None:
+        if tree == "decisions":
+            kept = Position(kept and await decisions.made_by(connection, fleet, Position(kept - 1)))
+        if size > kept:
+            return None
+    try:
+        return await trees.root_at(connection, fleet.number, tree, size=size)
+    except WrongPosition:
+        return merkle.EMPTY_ROOT

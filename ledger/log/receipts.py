@@ -15,7 +15,7 @@ from typing import Literal
 import asyncpg
 
 from ledger.errors import LedgerStopped
-from ledger.log import incidents
+from ledger.log import incidents, stops
 from ledger.log.database import refusals_named
 from ledger.log.messages import Claim
 from ledger.units import Epoch, FleetName, Offset
@@ -88,8 +88,8 @@ async def adopt(
     if now is not None and not now.halted and now.resume_at is not None:
         jumped = await write_resumption(connection, holder, at=now.resume_at, by=now.by)
         await connection.execute(
-            "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, by)"
-            " VALUES ($1, $2, false, $3, $4, $5)",
+            "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, by, receipt)"
+            " VALUES ($1, $2, false, $3, $4, $5, ledger.newest_receipt($1, $2))",
             topic,
             partition,
             now.reason,
@@ -273,8 +273,8 @@ async def resume(
                 raise LedgerStopped(f"{place}: it is not halted")
             await connection.execute(
                 "INSERT INTO ledger.partition_halts"
-                " (topic, partition, halted, reason, detail, resume_at, by)"
-                " VALUES ($1, $2, false, $3, $4, $5, $6)",
+                " (topic, partition, halted, reason, detail, resume_at, by, receipt)"
+                " VALUES ($1, $2, false, $3, $4, $5, $6, ledger.newest_receipt($1, $2))",
                 topic,
                 partition,
                 now.reason,
@@ -294,16 +294,27 @@ async def resume(
 async def go_on_recovered(
     connection: asyncpg.Connection, *, why: str, by: str
 ) -> set[tuple[str, int]]:
-    """Inside a recovery: let partitions go on whose fleets are all recovered by now."""
+    """Inside a recovery: let partitions go on that only waited for one.
+
+    What is in a partition of which Kafka was told more was lost for all fleets that come by it: each must
+    be recovered. One that waited for a fleet that stood goes on as soon as none stands.
+    """
     gone_on: set[tuple[str, int]] = set()
     for one in await partitions(connection):
-        if one.halted not in {"log_rewound", "fleet_stopped"} or not await connection.fetchval(
-            "SELECT ledger.is_recovered($1, $2)", one.topic, one.partition
-        ):
+        if one.halted == "log_rewound":
+            waits = not await connection.fetchval(
+                "SELECT ledger.is_recovered($1, $2)", one.topic, one.partition
+            )
+        elif one.halted == "fleet_stopped":
+            names = await comes_by(connection, one.topic, one.partition)
+            waits = await stops.stand_among(connection, names)
+        else:
+            continue
+        if waits:
             continue
         await connection.execute(
-            "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, by)"
-            " VALUES ($1, $2, false, $3, $4, $5)",
+            "INSERT INTO ledger.partition_halts (topic, partition, halted, reason, detail, by, receipt)"
+            " VALUES ($1, $2, false, $3, $4, $5, ledger.newest_receipt($1, $2))",
             one.topic,
             one.partition,
             one.halted,
@@ -361,6 +372,8 @@ class Feeding:
     next: Offset
     fleets: tuple[str, ...]
     """All that come by it."""
+    recovered: bool
+    """Whether the fleet was recovered since anything was taken."""
 
 
 async def feeding(connection: asyncpg.Connection, fleet: FleetName) -> tuple[Feeding, ...]:
@@ -370,15 +383,18 @@ async def feeding(connection: asyncpg.Connection, fleet: FleetName) -> tuple[Fee
             "SELECT p.topic, p.partition,"
             "       coalesce((SELECT r.next FROM ledger.receipts r"
             "                  WHERE r.topic = p.topic AND r.partition = p.partition"
-            "                  ORDER BY r.number DESC LIMIT 1), 0) AS next"
+            "                  ORDER BY r.number DESC LIMIT 1), 0) AS next,"
+            "       ledger.is_recovered_behind($1, p.topic, p.partition) AS recovered"
             "  FROM (SELECT DISTINCT ON (topic) topic, partition FROM ledger.partition_pins"
             "         WHERE fleet = $1 ORDER BY topic, number DESC) AS p ORDER BY p.topic",
             fleet,
         )
     return tuple(
         [
-            Feeding(topic, number, Offset(next_), await comes_by(connection, topic, number))
-            for topic, number, next_ in rows
+            Feeding(
+                topic, number, Offset(next_), await comes_by(connection, topic, number), recovered
+            )
+            for topic, number, next_, recovered in rows
         ]
     )
 

@@ -12,20 +12,22 @@ noticed. Ids have two contents then, and no next life can undo it: such a log is
 restored once more, and recovered before anything writes to it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import asyncpg
 
-from ledger.errors import LedgerStopped, SetupProblem
-from ledger.events.codec import own_event
+from ledger.errors import LedgerStopped
+from ledger.events.codec import CONTRACT_REVISION, Accepted, own_event
 from ledger.log import decisions, fleets, incidents, lives, outbox, receipts, stops, trees
 from ledger.log.append import append
 from ledger.log.database import refusals_named
-from ledger.log.fleets import Fleet
+from ledger.log.decisions import NOTHING_DECIDED
+from ledger.log.fleets import NO_NUMBER, Clock, Fleet
 from ledger.log.messages import Coordinates, Message
 from ledger.log.signed import Signed
-from ledger.log.signing_keys import life_of
+from ledger.log.signing_keys import life_of, read_origin
 from ledger.log.stops import Stop
 from ledger.log.trees import TREES, Tree
 from ledger.units import (
@@ -88,6 +90,17 @@ class ReadAgain:
     """Up to where Kafka was told that it was taken; None where nobody asked, or nothing was told."""
     fleets: tuple[str, ...]
     """Who comes by it: it goes on once all of them were recovered."""
+    recovered: bool
+    """Whether this fleet was, since anything was taken: then what Kafka was told is known to be more."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether Kafka was told of more than there is, and nobody has heard of that yet."""
+        return self.told is not None and self.told > self.next and not self.recovered
+
+
+NOT_BORN: Final = Incarnation(0)
+"""The life of a fleet that the log has never heard of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +109,7 @@ class Assessment:
 
     fleet: Fleet
     incarnation: Incarnation
+    """``NOT_BORN`` where the fleet was opened behind the point that was restored to."""
     next: Incarnation
     """The life that a recovery begins: above every one that anybody has heard of."""
     events: int
@@ -121,7 +135,7 @@ class Assessment:
                 (life_of(end.origin, self.fleet.name) or 0) > self.incarnation for end in self.ends
             )
             or (handed_on is not None and handed_on.lost > 0)
-            or any(one.told is not None and one.told > one.next for one in self.partitions)
+            or any(one.lost for one in self.partitions)
         )
 
     @property
@@ -133,6 +147,42 @@ class Assessment:
 def decision_id(fleet: Fleet, one: tuple[Incarnation, DecisionNumber]) -> str:
     """What a decision is called outside the database."""
     return f"{fleet.name}/{one[0]}/{one[1]}"
+
+
+def unborn(name: FleetName, clock: Clock, remembered: Remembered) -> Assessment | None:
+    """All that is lost of a fleet that the log has not; None where nobody has heard of it either."""
+    newest = _newest(name, remembered)
+    if newest == NOT_BORN:
+        return None
+    return Assessment(
+        fleet=Fleet(NO_NUMBER, name, clock),
+        incarnation=NOT_BORN,
+        next=Incarnation(newest + 1),
+        events=0,
+        decisions=0,
+        decided_through=Position(NOTHING_DECIDED),
+        ends=tuple(
+            Ended(origin, tree, signed, signed.size)
+            for origin, tree, signed in _ends(name, remembered)
+        ),
+        handed_on=remembered.handed_on,
+        partitions=(),
+        stopped=(),
+        forked=(),
+    )
+
+
+def remembered_names(origins: Iterable[str], handed_on: Iterable[FleetName]) -> list[FleetName]:
+    """Whom the signer and Kafka have heard of, by name."""
+    signed = [read_origin(origin) for origin in origins]
+    return sorted({*handed_on, *(one.fleet for one in signed if one is not None)})
+
+
+async def not_in_the_log(
+    connection: asyncpg.Connection, names: Collection[FleetName]
+) -> list[FleetName]:
+    """Which of these fleets the log has never heard of, by name."""
+    return [name for name in sorted(names) if await fleets.find(connection, name) is None]
 
 
 async def assess(
@@ -152,36 +202,34 @@ async def _assessed(
     through, _ = await decisions.cursor(connection, fleet)
     ends: list[Ended] = []
     forked: list[str] = []
-    signed_for = [life_of(origin, fleet.name) for origin in remembered.signed]
-    newest = max((one for one in signed_for if one is not None), default=None)
-    for origin, signed in sorted(remembered.signed.items(), key=lambda one: _in_order(one[0])):
-        tree, signed_in = _tree_of(origin), life_of(origin, fleet.name)
-        if tree is None or signed_in is None:
+    for origin, tree, signed in _ends(fleet.name, remembered):
+        # What a life before this one lost is told by the first event of this one.
+        earlier = (life_of(origin, fleet.name) or NOT_BORN) < life.incarnation
+        lost = 0 if earlier else max(0, signed.size - sizes[tree])
+        ends.append(Ended(origin, tree, signed, lost))
+    for origin in sorted(remembered.signed, key=_in_order):
+        signed = remembered.signed[origin]
+        said_in, signed_in = _tree_of(origin), life_of(origin, fleet.name)
+        if said_in is None or signed_in is None:
             continue
-        if signed_in == newest:
-            # What a life before this one lost is told by the first event of this one.
-            lost = 0 if signed_in < life.incarnation else max(0, signed.size - sizes[tree])
-            ends.append(Ended(origin, tree, signed, lost))
-        if signed_in == life.incarnation and signed.size <= sizes[tree]:
-            root = await trees.root_at(connection, fleet.number, tree, size=signed.size)
-            if root != signed.root:
-                forked.append(
-                    f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
-                    f" the root {root.hex()}"
-                )
+        if signed_in > life.incarnation or signed.size > sizes[said_in]:
+            continue
+        root = await lives.root_of(connection, fleet, said_in, signed_in, size=signed.size)
+        if root not in (None, signed.root):
+            forked.append(
+                f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
+                f" the root {root.hex()}"
+            )
     handed_on = remembered.handed_on
     if handed_on is not None and handed_on.other is not None:
         forked.append(
             f"{decision_id(fleet, handed_on.other)}: Kafka has a decision of this id with another"
             " content"
         )
-    known = [life.incarnation]
-    known += [] if newest is None else [newest]
-    known += [] if handed_on is None else [handed_on.newest[0]]
     return Assessment(
         fleet=fleet,
         incarnation=life.incarnation,
-        next=Incarnation(max(known) + 1),
+        next=Incarnation(max(life.incarnation, _newest(fleet.name, remembered)) + 1),
         events=sizes["events"],
         decisions=sizes["decisions"],
         decided_through=through,
@@ -191,6 +239,24 @@ async def _assessed(
         stopped=await stops.standing(connection, fleet),
         forked=tuple(forked),
     )
+
+
+def _newest(name: FleetName, remembered: Remembered) -> Incarnation:
+    """The newest life of a fleet that anybody outside has heard of."""
+    heard = [life_of(origin, name) or NOT_BORN for origin in remembered.signed]
+    if remembered.handed_on is not None:
+        heard.append(remembered.handed_on.newest[0])
+    return max(heard, default=NOT_BORN)
+
+
+def _ends(name: FleetName, remembered: Remembered) -> list[tuple[str, Tree, Signed]]:
+    """The ends of both trees in the newest life that was signed for."""
+    newest = max((life_of(one, name) or NOT_BORN for one in remembered.signed), default=NOT_BORN)
+    return [
+        (origin, tree, remembered.signed[origin])
+        for origin in sorted(remembered.signed, key=_in_order)
+        if (tree := _tree_of(origin)) is not None and life_of(origin, name) == newest
+    ]
 
 
 def _tree_of(origin: str) -> Tree | None:
@@ -214,6 +280,7 @@ async def _partitions(
             one.next,
             told.get((one.topic, one.partition)),
             one.fleets,
+            one.recovered,
         )
         for one in await receipts.feeding(connection, fleet.name)
     )
@@ -235,6 +302,9 @@ async def begin(
 ) -> tuple[ReadAgain, ...]:
     """Begin the next life of a log, and let partitions go on that only waited for it.
 
+    A fleet that is not there is opened: its first life is over before it has an event, and the event
+    with which the next one begins is its first.
+
     Answers with those. Raises WrongPosition, with nothing written, where the log is not as it was
     assessed any more.
     """
@@ -244,17 +314,24 @@ async def begin(
             f"{fleet.name}: the log went on after it was restored: {found.forked[0]};"
             " restore it once more, and recover it before anything writes to it"
         )
+    event = await _event(connection, found, why=why, by=by)
     with refusals_named():
         async with connection.transaction():
+            if found.incarnation == NOT_BORN:
+                fleet = await fleets.open_(connection, fleet.name, clock=fleet.clock)
             await connection.execute(
-                "SELECT ledger.open_incarnation($1, $2, $3, $4, $5)",
+                "SELECT ledger.open_incarnation($1, $2, $3, $4, $5, $6, $7)",
                 fleet.number,
                 found.next,
                 found.events,
                 found.decisions,
                 why,
+                event.stored,
+                CONTRACT_REVISION,
             )
-            await _append(connection, found, why=why, by=by)
+            message = Message(Coordinates("ledger", None, None, None), event, None, None)
+            done = await append(connection, fleet, [(message, event)], ask_first=True)
+            assert done.count == 1, "no life begins twice"
             await incidents.record(
                 connection,
                 kind="log_recovered",
@@ -266,11 +343,11 @@ async def begin(
     return tuple(one for one in found.partitions if (one.topic, one.partition) in going_on)
 
 
-async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str, by: str) -> None:
-    """Append the event with which the life begins, as the first one of it."""
+async def _event(
+    connection: asyncpg.Connection, found: Assessment, *, why: str, by: str
+) -> Accepted:
+    """The event with which the life begins."""
     fleet = found.fleet
-    head = await trees.lock(connection, fleet.number, "events")
-    assert head.incarnation == found.next, "it was opened in this transaction"
     data: dict[str, object] = {
         "incarnation": found.next,
         "signed": [
@@ -282,9 +359,11 @@ async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str
     }
     if found.published is not None:
         data["published"] = found.published
-    # Where time is what events say, none has passed since the last one.
-    time = (head.recorded_at or Microseconds(0)) if fleet.clock == "event" else None
-    event = own_event(
+    time: Microseconds | None = None
+    if fleet.clock == "event":
+        # Where time is what events say, none has passed since the last one.
+        time = await trees.recorded_at(connection, fleet.number, size=found.events)
+    return own_event(
         fleet=fleet.name,
         source="ledger/recovery",
         id=str(found.next),
@@ -293,14 +372,3 @@ async def _append(connection: asyncpg.Connection, found: Assessment, *, why: str
         data=data,
         time=time,
     )
-    message = Message(Coordinates("ledger", None, None, None), event, None, None)
-    done = await append(connection, fleet, [(message, event)], ask_first=True)
-    assert done.count == 1, "no life begins twice"
-
-
-async def fleet_named(connection: asyncpg.Connection, name: str) -> Fleet:
-    """The fleet of this name; SetupProblem where there is none."""
-    found = await fleets.find(connection, FleetName(name))
-    if found is None:
-        raise SetupProblem(f"fleet {name}: there is none of this name")
-    return found

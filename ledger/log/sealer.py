@@ -1,8 +1,8 @@
 """The signer at work: round after round over all fleets, asking witnesses and publishing what was signed.
 
-A fleet that cannot be signed any more, because its log was rewound or rewritten, stops nobody
-else; it is told once and left until it was recovered, or until a person has looked and starts anew. What is published lies below a directory,
-as files that are never changed once written:
+A fleet that cannot be signed any more, because its log was rewound or rewritten, stops nobody else; it is
+told once and left until it was recovered, or until a person has looked and starts anew. What is published
+lies below a directory, as files that are never changed once written:
 
     <origin>/checkpoint              the newest, replaced as a whole
     <origin>/checkpoints/<size>      every one that was signed
@@ -19,9 +19,11 @@ from typing import Final
 
 import structlog
 
-from ledger.errors import FleetStopped, LedgerStopped, SetupProblem
+from ledger.errors import DamagedArchive, FleetStopped, LedgerStopped, SetupProblem
 from ledger.log import fleets, sealing, stops, tree_proofs
+from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection
+from ledger.log.detached import archive_of
 from ledger.log.fleets import Fleet
 from ledger.log.notes import Signature
 from ledger.log.sealing import Seal, Site
@@ -43,6 +45,8 @@ class Sealer:
     folder: Path | None = None
     witnesses: Sequence[Witness] = ()
     only: frozenset[str] | None = None
+    detached: Path | None = None
+    """Where the archives lie of what was detached: a memory or a witness may be behind it."""
     stopped: dict[str, LedgerStopped] = field(default_factory=dict)
     """Fleets that a person has to look at, and why."""
 
@@ -76,7 +80,7 @@ class Sealer:
         log.error("fleet_stopped", fleet=fleet.name, why=str(stopped))
 
     async def _fleet(self, connection: Connection, fleet: Fleet) -> list[Seal]:
-        seals = await sealing.seal(connection, fleet, self.site, self.memory)
+        seals = await self._sealed(connection, fleet)
         shown = [await self._shown(connection, fleet, seal) for seal in seals]
         await sealing.record(connection, fleet, shown)
         if self.folder is not None:
@@ -86,6 +90,26 @@ class Sealer:
             log.info("sealed", fleet=fleet.name, origin=seal.origin, size=seal.head.size)
         return shown
 
+    async def _sealed(self, connection: Connection, fleet: Fleet) -> Sequence[Seal]:
+        """What is signed; where the memory ends in what was detached, with the archive of that."""
+        try:
+            return await sealing.seal(connection, fleet, self.site, self.memory)
+        except SetupProblem as missing:
+            try:
+                archive = await self._archive(connection, fleet, missing)
+                return await sealing.seal(connection, fleet, self.site, self.memory, archive)
+            except (DamagedArchive, SetupProblem) as unusable:
+                raise LedgerStopped(str(unusable)) from unusable
+
+    async def _archive(
+        self, connection: Connection, fleet: Fleet, missing: SetupProblem
+    ) -> Archive:
+        """Of what was detached; opened only where it is missing."""
+        archive = await archive_of(connection, fleet, self.detached)
+        if archive is None:
+            raise missing
+        return archive
+
     async def _shown(self, connection: Connection, fleet: Fleet, seal: Seal) -> Seal:
         """The seal with what witnesses said of it; the note that binds has no tree to vouch for."""
         if seal.tree == "both":
@@ -93,13 +117,21 @@ class Sealer:
         tree = seal.tree
 
         async def consistency(old: int) -> tuple[bytes, ...]:
-            return await tree_proofs.consistency(
-                connection, fleet, tree, old, new_size=seal.head.size
-            )
+            size = seal.head.size
+            try:
+                return await tree_proofs.consistency(connection, fleet, tree, old, new_size=size)
+            except SetupProblem as missing:
+                archive = await self._archive(connection, fleet, missing)
+                return await tree_proofs.consistency(
+                    connection, fleet, tree, old, new_size=size, archive=archive
+                )
 
         signatures: list[Signature] = []
         for witness in self.witnesses:
-            said = await vouched(witness, seal.origin, seal.head.size, seal.note, consistency)
+            try:
+                said = await vouched(witness, seal.origin, seal.head.size, seal.note, consistency)
+            except (DamagedArchive, SetupProblem) as missing:
+                said = NotVouched(str(missing))
             if isinstance(said, NotVouched):
                 log.warning("not_witnessed", fleet=fleet.name, origin=seal.origin, why=said.why)
             else:

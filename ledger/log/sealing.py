@@ -12,18 +12,21 @@ A log behind the memory was restored to an earlier point; one that does not cont
 rewritten, or restored and went on. Either stops the fleet, for everybody (``ledger.log.stops``).
 
 `ledger recover` begins the next life of a restored log, with origins of its own. It is signed for if
-its first event names the end that this signer remembers of the life before, and each note that binds
+its first event names the end that this signer remembers of the life before and what it kept of that is
+what was signed; and each note that binds
 repeats that end and says where the new life began: so nobody can take one life for the other, and
 nothing is ever signed under an origin that does not continue what was.
 """
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import asyncpg
 
+from ledger.errors import LedgerStopped
 from ledger.log import lives, merkle, stops, tree_proofs, trees
+from ledger.log.archive.reading import Archive
 from ledger.log.checkpoints import Checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
@@ -55,6 +58,7 @@ class Seal:
 
     tree: Sealed
     origin: str
+    incarnation: Incarnation
     head: Signed
     note: Note
 
@@ -95,9 +99,16 @@ async def end(connection: asyncpg.Connection, fleet: Fleet) -> End:
 
 
 async def seal(
-    connection: asyncpg.Connection, fleet: Fleet, site: Site, memory: Memory
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    archive: Archive | None = None,
 ) -> tuple[Seal, ...]:
-    """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet."""
+    """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet.
+
+    What was detached lies in ``archive``; SetupProblem where it is needed and not there.
+    """
     now = await end(connection, fleet)
     incarnation = now.life.incarnation
     await _require_life(connection, fleet, site, memory, now.life)
@@ -109,7 +120,7 @@ async def seal(
         recorded = await newest(connection, fleet, incarnation, tree)
         for known in (last, recorded):
             if known is not None:
-                await _require_continued(connection, fleet, tree, known, now.heads[tree])
+                await _require_continued(connection, fleet, tree, known, now.heads[tree], archive)
         if last != now.heads[tree] or recorded != now.heads[tree]:
             grown[names[tree]] = now.heads[tree]
     text = bound(both, now)
@@ -130,6 +141,7 @@ async def seal(
         Seal(
             tree,
             names[tree],
+            incarnation,
             now.heads[tree],
             site.sign(
                 names[tree],
@@ -140,7 +152,7 @@ async def seal(
         if names[tree] in grown
     ]
     if both in grown:
-        seals.append(Seal("both", both, binding, site.sign(both, text)))
+        seals.append(Seal("both", both, incarnation, binding, site.sign(both, text)))
     return tuple(seals)
 
 
@@ -153,7 +165,7 @@ async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[S
             [
                 (
                     fleet.number,
-                    life_of(seal.origin, fleet.name),
+                    seal.incarnation,
                     seal.tree,
                     seal.head.size,
                     seal.head.root,
@@ -198,7 +210,7 @@ def bound(name: str, now: End) -> str:
 def with_signatures(seal: Seal, more: Sequence[Signature]) -> Seal:
     """The same, with what witnesses said of it."""
     note = Note(seal.note.text, (*seal.note.signatures, *more))
-    return Seal(seal.tree, seal.origin, seal.head, note)
+    return replace(seal, note=note)
 
 
 def _spelled(end: Signed) -> str:
@@ -230,11 +242,7 @@ async def _require_life(
         known, told = memory.last(name), named.get(name)
         if known is None:
             continue
-        if (
-            told is None
-            or told.size < known.size
-            or (told.size == known.size and told.root != known.root.hex())
-        ):
+        if told is None or (told.size, told.root) != (known.size, known.root.hex()):
             ends = "nothing" if told is None else f"{told.size} {told.root}"
             raise await stops.stopped(
                 connection,
@@ -246,6 +254,10 @@ async def _require_life(
                     f" {life.incarnation} goes on from {ends}; recover once more, with --memory",
                 ),
             )
+        # What is said of the end is not all: as much of it as was kept must be what was signed.
+        found = await lives.root_of(connection, fleet, tree, last, size=known.size)
+        if found not in (None, known.root):
+            raise await stops.stopped(connection, fleet, _rewritten(tree, known))
 
 
 def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
@@ -255,7 +267,12 @@ def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
 
 
 async def _require_continued(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, known: Signed, head: Signed
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    known: Signed,
+    head: Signed,
+    archive: Archive | None,
 ) -> None:
     if known.size > head.size:
         raise await stops.stopped(
@@ -273,7 +290,7 @@ async def _require_continued(
     hashes: tuple[bytes, ...] = ()
     if known.size < head.size:
         hashes = await tree_proofs.consistency(
-            connection, fleet, tree, known.size, new_size=head.size
+            connection, fleet, tree, known.size, new_size=head.size, archive=archive
         )
     if not merkle.verify_consistency(
         hashes,
@@ -282,14 +299,24 @@ async def _require_continued(
         new_size=head.size,
         new_root=head.root,
     ):
+        if archive is not None:
+            # What is not in the log's own rows says nothing against the log.
+            raise LedgerStopped(
+                f"{fleet.name}: {tree}: with what was detached to {archive.folder} it does not"
+                f" continue the {known.size} that were signed; `ledger verify --detached` says why"
+            )
         raise await stops.stopped(
             connection,
             fleet,
-            Stop(
-                "signer",
-                "log_rewritten",
-                f"{tree}: what is there does not continue the {known.size} that were signed; history"
-                " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
-                " point and went on",
-            ),
+            _rewritten(tree, known),
         )
+
+
+def _rewritten(tree: Tree, known: Signed) -> Stop:
+    return Stop(
+        "signer",
+        "log_rewritten",
+        f"{tree}: what is there does not continue the {known.size} that were signed; history"
+        " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
+        " point and went on",
+    )

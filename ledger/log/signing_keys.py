@@ -8,7 +8,7 @@ another. To rotate, sign with the old and the new secret for a while: a note may
 import os
 import secrets
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log.notes import ED25519, Signer, require_key_name, signer
@@ -26,13 +26,31 @@ def origin(site: str, fleet: FleetName, incarnation: Incarnation, tree: Sealed) 
     return f"{site}/{fleet}/{incarnation}/{tree}"
 
 
+class Origin(NamedTuple):
+    """Of whom a checkpoint is."""
+
+    site: str
+    fleet: FleetName
+    incarnation: Incarnation
+    tree: Sealed
+
+
+def read_origin(name: str) -> Origin | None:
+    """What an origin is made of; None where it is none. A site may have slashes in it, nothing else."""
+    parts = name.rsplit("/", 3)
+    if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
+        return None
+    site, fleet, life, told = parts
+    tree = next((one for one in get_args(Sealed) if one == told), None)
+    return None if tree is None else Origin(site, FleetName(fleet), Incarnation(int(life)), tree)
+
+
 def life_of(name: str, fleet: FleetName, *, site: str | None = None) -> Incarnation | None:
     """Which life of a fleet's log an origin is of; None where it is none of it, or of this site."""
-    told, _, rest = name.rpartition(f"/{fleet}/")
-    life, _, tree = rest.partition("/")
-    if not told or (site is not None and told != site) or not life.isdecimal():
+    said = read_origin(name)
+    if said is None or said.fleet != fleet or (site is not None and said.site != site):
         return None
-    return Incarnation(int(life)) if tree in get_args(Sealed) else None
+    return said.incarnation
 
 
 def make(path: Path) -> None:

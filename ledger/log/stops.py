@@ -7,6 +7,7 @@ it down here; from then on neither tree of the fleet grows (``ledger.lock_tree``
 in. The next life, which ``ledger.log.recovery`` begins, has no such row.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,3 +77,16 @@ async def standing(connection: asyncpg.Connection, fleet: Fleet) -> tuple[Stop, 
             fleet.number,
         )
     return tuple(Stop(*row) for row in rows)
+
+
+async def stand_among(connection: asyncpg.Connection, names: Collection[str]) -> bool:
+    """Whether any of these fleets stands in the life that it is in."""
+    with refusals_named():
+        found: bool = await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM ledger.fleet_stops s"
+            "  JOIN ledger.fleets f ON f.number = s.fleet"
+            " WHERE f.name = ANY($1::text[]) AND s.incarnation ="
+            "   (SELECT max(i.incarnation) FROM ledger.incarnations i WHERE i.fleet = f.number))",
+            list(names),
+        )
+    return found

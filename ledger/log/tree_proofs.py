@@ -43,11 +43,18 @@ async def inclusion(
 
 
 async def consistency(
-    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, old_size: int, *, new_size: int
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    tree: Tree,
+    old_size: int,
+    *,
+    new_size: int,
+    archive: Archive | None = None,
 ) -> tuple[bytes, ...]:
     """What shows that the larger tree begins with all of the smaller one."""
     ranges = merkle.consistency_ranges(old_size, new_size=new_size)
-    node = await _nodes(connection, fleet, tree, tiles_needed(ranges, size=new_size), size=new_size)
+    tiles = tiles_needed(ranges, size=new_size)
+    node = await _nodes(connection, fleet, tree, tiles, size=new_size, archive=archive)
     return merkle.consistency_proof(old_size, new_size=new_size, node=node)
 
 

@@ -94,6 +94,18 @@ async def recorded_root(
     return (0, merkle.EMPTY_ROOT) if row is None else (row["size"], row["root"])
 
 
+async def recorded_at(connection: asyncpg.Connection, fleet: int, *, size: int) -> Microseconds:
+    """When the last event of an append was recorded behind which there were so many; 0 before the first."""
+    with refusals_named():
+        found = await connection.fetchval(
+            "SELECT recorded_at_micros FROM ledger.heads"
+            " WHERE fleet = $1 AND tree = 'events' AND size = $2",
+            fleet,
+            size,
+        )
+    return Microseconds(found or 0)
+
+
 async def root_at(connection: asyncpg.Connection, fleet: int, tree: Tree, *, size: int) -> bytes:
     """The root that a tree had when it was so large, wherever appends began and ended."""
     return (await frontier_at(connection, fleet, tree, size=size)).root()

@@ -38,7 +38,7 @@ from ledger.replay.in_force import STATES, InForce, past_table
 from ledger.replay.kept_snapshots import KeptSnapshots
 from ledger.replay.report import Divergence, Report
 from ledger.replay.stored_rows import StoredRows, difference
-from ledger.replay.told_events import IDENTITIES, ToldEvents, identities
+from ledger.replay.told_events import IDENTITIES, Begun, ToldEvents, identities
 from ledger.replay.verify import OnProgress, Verified, reported, verify
 from ledger.units import LEDGER_FLEET, Position
 from ledger.views.allocations import TASK_MOVES, task_rows
@@ -126,10 +126,17 @@ async def _derived(
     stored = StoredRows(connection, fleet, IDENTITIES, by="position")
     size = verified.events.size
     # A later life has begun only once the event that begins it is there.
-    if begun and begun[0][1] + (begun[0][0] > 1) > size:
+    if begun and begun[0].size + (begun[0].incarnation > 1) > size:
         return Divergence(
-            "incarnation_mismatch", size, recorded=f"{begun[0][0]} from {begun[0][1]}"
+            "incarnation_mismatch", size, recorded=f"{begun[0].incarnation} from {begun[0].size}"
         )
+    for one in begun:
+        if (one.incarnation > 1) != (one.said is not None and one.taken is not None):
+            return Divergence(
+                "incarnation_mismatch",
+                one.size,
+                recorded=f"{one.incarnation} {'without' if one.said is None else 'with'} an event",
+            )
     with refusals_named():
         later = await connection.fetchval(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
@@ -195,15 +202,15 @@ async def _genesis(
     return genesis, None
 
 
-async def _lives(connection: Connection, fleet: Fleet) -> list[tuple[int, int]]:
-    """The incarnations of a fleet, the newest first, each with where it began."""
+async def _lives(connection: Connection, fleet: Fleet) -> list[Begun]:
+    """The incarnations of a fleet, the newest first."""
     with refusals_named():
         rows = await connection.fetch(
-            "SELECT incarnation, from_size FROM ledger.incarnations WHERE fleet = $1"
+            "SELECT incarnation, from_size, said, revision, taken FROM ledger.incarnations WHERE fleet = $1"
             " ORDER BY incarnation DESC",
             fleet.number,
         )
-    return [(row["incarnation"], row["from_size"]) for row in rows]
+    return [Begun(*row) for row in rows]
 
 
 async def _of_events(

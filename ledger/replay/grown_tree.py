@@ -32,6 +32,11 @@ class GrownTree:
     """Of those who sign, where the reader knows them."""
     frontier: merkle.Frontier = merkle.EMPTY
     """The tree so far; what it begins with is believed until its root is met."""
+    life: int = 0
+    """That of the last leaf, where the reader knows lives."""
+    _recovered: dict[int, Sequence[tuple[str, int, str]]] = field(default_factory=dict)
+    """By life: what its first event says that the life before had signed."""
+    _begins: int = 0
     _heads: Mapping[int, Head] = field(default_factory=dict)
     _signed: Mapping[int, Sequence[SignedEnd]] = field(default_factory=dict)
     _completed: list[TileHash] = field(default_factory=list)
@@ -40,6 +45,7 @@ class GrownTree:
 
     def __post_init__(self) -> None:
         self._expected = self.frontier.size - 1
+        self._begins = self.frontier.size
 
     async def expect(self, through: int) -> Divergence | None:
         """Read what is recorded of the tree up to a size; and hold the subtrees so far against it."""
@@ -79,6 +85,10 @@ class GrownTree:
                 return trouble
         return None
 
+    def recovered(self, life: int, signed: Sequence[tuple[str, int, str]]) -> None:
+        """Note what the first event of a life says: origins with sizes and roots."""
+        self._recovered[life] = signed
+
     async def grow(self, leaves: Sequence[bytes]) -> Divergence | None:
         """``expect`` and ``add`` in one, for who has no times."""
         return await self.expect(self.frontier.size + len(leaves)) or self.add(leaves)
@@ -90,6 +100,9 @@ class GrownTree:
             return trouble
         if (self.frontier.size, self.frontier.root()) != (size, root):
             return self._root_trouble(f"{size} {root.hex()}")
+        trouble = self._against_lives()
+        if trouble is not None:
+            return trouble
         counted = await self._count_tiles(size)
         assert self._ends is not None, "expected above"
         # Read last: whatever was recorded of a larger tree meanwhile, its head was too.
@@ -123,6 +136,19 @@ class GrownTree:
                 return self._trouble(
                     "checkpoint_mismatch", f"{end.size} {end.root.hex()}", f"{size} {root.hex()}"
                 )
+        return None
+
+    def _against_lives(self) -> Divergence | None:
+        """Notes of later lives say of the end of the life before what the first event of theirs says."""
+        assert self._ends is not None, "something was expected"
+        if self.tree != "events":
+            return None
+        for life, beginning in sorted(self._ends.beginnings.items()):
+            told = [(origin, end.size, end.root.hex()) for origin, end in beginning.after]
+            said = [*self._recovered.get(life, ())]
+            at = beginning.began.size
+            if told != said and self._begins <= at < self.frontier.size:
+                return self._trouble("checkpoint_mismatch", f"after {told}", f"after {said}", at=at)
         return None
 
     async def _against_tiles(self) -> Divergence | None:

@@ -192,7 +192,7 @@ class ArchiveHistory:
         return self.archive.genesis if self.archive.manifest.decides else None
 
     async def incarnation(self) -> Incarnation:
-        """The newest when the archive was begun."""
+        """That of its last event."""
         return self.archive.incarnation
 
     async def root_at(self, tree: Tree, size: int) -> bytes:

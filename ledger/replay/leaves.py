@@ -25,7 +25,7 @@ PAGE: Final = 1000
 _LARGE: Final = 16 * 1024
 """Bytes of a payload that does not come with its page."""
 
-POSITION, LEAF, PAYLOAD, SUBJECT, RECORDED_AT = 0, 1, 2, 7, 9
+POSITION, LEAF, PAYLOAD, INCARNATION, TYPE, SUBJECT, RECORDED_AT = 0, 1, 2, 3, 6, 7, 9
 """Places of a row."""
 
 _HASHED: Final = 3

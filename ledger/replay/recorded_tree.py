@@ -7,7 +7,7 @@ ranges and no subtrees, since whoever has the leaves can make those.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ledger.log.archive.reading import Archive, SignedNote
 from ledger.log.database import Connection, refusals_named
@@ -27,6 +27,10 @@ class Head(NamedTuple):
 class RecordedTree(Protocol):
     """What one place has recorded of one tree of one fleet."""
 
+    @property
+    def begins_late(self) -> int | None:
+        """The size with which it begins, if that is later than the log; None: with the first leaf."""
+
     async def heads(self, after: int, through: int) -> Mapping[int, Head]:
         """The heads of more than ``after`` leaves and at most ``through``."""
 
@@ -40,7 +44,7 @@ class RecordedTree(Protocol):
         """By level: how many subtrees of so many leaves there are, and the largest number of any."""
 
     async def signed(self, after: int, through: int) -> Sequence[SignedNote]:
-        """The tree's own notes, by size."""
+        """The tree's own notes, by size and life."""
 
     async def largest_signed(self, after: int) -> int | None:
         """The largest size of which there is a note, if one is above."""
@@ -49,7 +53,8 @@ class RecordedTree(Protocol):
         """The notes that bind both trees, in the order in which they were signed."""
 
 
-_NOTES = 500
+_NOTES: Final = 500
+"""Notes a page: of some hundred bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,11 @@ class TreeInDatabase:
     connection: Connection
     fleet: Fleet
     tree: Tree
+
+    @property
+    def begins_late(self) -> None:
+        """All of it is there, or in the archive beside it."""
+        return
 
     async def heads(self, after: int, through: int) -> Mapping[int, Head]:
         """One for each append."""
@@ -110,7 +120,8 @@ class TreeInDatabase:
         with refusals_named():
             rows = await self.connection.fetch(
                 "SELECT incarnation, size, root, note FROM ledger.checkpoints"
-                " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4 ORDER BY size",
+                " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4"
+                " ORDER BY size, incarnation",
                 self.fleet.number,
                 self.tree,
                 after,
@@ -158,12 +169,14 @@ class TreeInArchive:
         self._tree = tree
         self._signed = archive.notes(tree)
         self._waiting: list[SignedNote] = []
+        manifest = archive.manifest
+        self.begins_late = manifest.begins.of(tree).size if manifest.first else None
 
     async def heads(self, after: int, through: int) -> Mapping[int, Head]:
         """One for each range; two ranges may end at one decision, and say the same of it."""
         found: dict[int, Head] = {}
         for one in self._archive.manifest.ranges:
-            end = getattr(one.ends, self._tree)
+            end = one.ends.of(self._tree)
             if after < end.size <= through:
                 moment = one.recorded_at if self._tree == "events" else None
                 found[end.size] = Head(end.size, end.root(), end.to_bytes(), moment)
@@ -171,8 +184,7 @@ class TreeInArchive:
 
     async def newest(self) -> int:
         """Of the last range."""
-        size: int = getattr(self._archive.manifest.ends, self._tree).size
-        return size
+        return self._archive.manifest.ends.of(self._tree).size
 
     async def subtrees(self, level: int, first: int, last: int) -> None:
         """None are kept."""

@@ -27,10 +27,12 @@ from typing import Final
 from ledger.decisions.step import advance
 from ledger.facts.event import Event
 from ledger.log.history import Decided
+from ledger.reducers import lives
 from ledger.reducers.world import World, begin
 from ledger.replay.concerning import part
 from ledger.replay.report import Divergence
 from ledger.replay.slices import Evidence, Seen, Slice, Told, at, seen, told
+from ledger.replay.told_events import RECOVERED
 
 MOST_EVENTS: Final = 10_000
 """A set of more is not looked at: a World says the same in fewer bytes."""
@@ -84,7 +86,8 @@ class Candidates:
             self.ranked[rank].append(told(stored, number))
 
     def _rank(self, type_: str, subject: str) -> int:
-        if type_.startswith(_POLICY) or self.met.about.touches(subject):
+        # Which life it was is part of every decision's id.
+        if type_ == RECOVERED or type_.startswith(_POLICY) or self.met.about.touches(subject):
             return 0
         return 1 if type_.startswith(_GROUND) else 2
 
@@ -218,7 +221,7 @@ class _Search:
     ) -> World:
         """The World behind some events."""
         piece = self.found.piece
-        place, world = known or (0, begin(piece.genesis, incarnation=piece.incarnation))
+        place, world = known or (0, begin(piece.genesis, incarnation=lives.FIRST))
         for behind, one in enumerate(events[place:], place + 1):
             if self._is_spent():
                 raise _Spent

@@ -16,6 +16,7 @@ from ledger.log.archive.reading import SignedNote
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.notes import Key, open_note, parse_note
+from ledger.log.signed import Signed
 from ledger.log.trees import Tree
 from ledger.replay.recorded_tree import RecordedTree
 from ledger.units import FleetName
@@ -26,8 +27,18 @@ class SignedEnd(NamedTuple):
 
     size: int
     root: bytes
+    incarnation: int
     bound: bool
     """Whether it is the note of both trees that says so."""
+
+
+class Beginning(NamedTuple):
+    """How a later life began, as its notes say."""
+
+    began: Signed
+    """The events then."""
+    after: tuple[tuple[str, Signed], ...]
+    """What the life before had signed at its end."""
 
 
 class Unlike(NamedTuple):
@@ -51,6 +62,13 @@ class SignedEnds:
     _bound: AsyncIterator[Sequence[SignedNote]] | None = None
     """The notes that bind and were not read yet."""
     _more: bool = True
+    _late: int | None = None
+    """Where the tree begins that is looked at, if that is later than the log."""
+    beginnings: dict[int, Beginning] = field(default_factory=dict)
+    """Of the lives whose notes were read."""
+
+    def __post_init__(self) -> None:
+        self._late = self.recorded.begins_late
 
     async def through(self, before: int, size: int) -> dict[int, list[SignedEnd]] | Unlike:
         """What was signed of a tree of more than ``before`` leaves and at most ``size``."""
@@ -71,10 +89,17 @@ class SignedEnds:
                 continue  # Of a tree that was smaller than what is looked at.
             found.setdefault(end.size, []).append(end)
         for at in sorted(found):
-            told = {end.bound for end in found[at]}
-            if told != {False, True}:
-                which = "the note of this tree" if True in told else "the note that binds both"
-                return Unlike(at, f"{which} is missing", "both were signed in one round")
+            for incarnation in sorted({end.incarnation for end in found[at]}):
+                told = {end.bound for end in found[at] if end.incarnation == incarnation}
+                # Of the size it begins with what was signed may lie before the beginning.
+                if told != {False, True} and not (told == {True} and at == self._late):
+                    which = "the note of this tree" if True in told else "the note that binds both"
+                    return Unlike(at, f"{which} is missing", "both were signed in one round")
+        if self.tree == "events":
+            for incarnation, (began, _) in self.beginnings.items():
+                if before < began.size <= size:
+                    end = SignedEnd(began.size, began.root, incarnation, bound=True)
+                    found.setdefault(began.size, []).append(end)
         return found
 
     async def beyond(self, size: int) -> int | None:
@@ -97,7 +122,7 @@ class SignedEnds:
                 f"the note says {said.size} {said.root.hex()}",
                 f"the row says {size} {root.hex()}",
             )
-        return SignedEnd(size, root, bound=False)
+        return SignedEnd(size, root, incarnation, bound=False)
 
     async def _read_bound(self) -> Unlike | None:
         if self._bound is None:
@@ -130,9 +155,13 @@ class SignedEnds:
             unlike = f"{steps} {root.hex()}"
         elif size < last:
             unlike = f"{size} after {last}"
+        elif told.began is not None:
+            beginning = Beginning(told.began, told.after)
+            if self.beginnings.setdefault(incarnation, beginning) != beginning:
+                unlike = "it began otherwise than an earlier one of this life says"
         if unlike is not None:
             return Unlike(size, unlike, f"{counted} steps, as the note of ...{origin} says")
-        return SignedEnd(size, its_root, bound=True)
+        return SignedEnd(size, its_root, incarnation, bound=True)
 
     def _unsigned(self, origin: str, note: bytes) -> str | None:
         """Why those whose keys the reader brought did not sign a note of theirs; None if they did."""

@@ -25,13 +25,13 @@ from ledger.facts.decision import record
 from ledger.facts.event import Event
 from ledger.facts.genesis import Genesis, document, from_document
 from ledger.log.read import StoredEvent
-from ledger.reducers import snapshot
+from ledger.reducers import lives, snapshot
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World, begin
 from ledger.replay.comparing import compare, is_about
 from ledger.replay.concerning import Concern, Part, concern, part
 from ledger.replay.report import Divergence, Stage
-from ledger.units import DecisionNumber, EventType, Incarnation, Microseconds, Position, Subject
+from ledger.units import DecisionNumber, EventType, Microseconds, Position, Subject
 
 SLICE_LAYOUT: Final = 1
 
@@ -69,7 +69,6 @@ class Slice:
     """All of it."""
 
     genesis: Genesis
-    incarnation: Incarnation
     world: bytes | None
     """The World before the last event, as a snapshot spells it, compressed; None: it follows from the
     events."""
@@ -111,7 +110,7 @@ def before_last(piece: Slice, before: Iterable[tuple[Told, Event]]) -> World:
         for line in zlib.decompress(piece.world).splitlines(keepends=True):
             reading.take(line)
         return reading.world()
-    world = begin(piece.genesis, incarnation=piece.incarnation)
+    world = begin(piece.genesis, incarnation=lives.FIRST)
     for one, event in before:
         world = advance(at(world, one), event).world
     return world
@@ -162,7 +161,6 @@ def evidence(
     spelled = [compressing.compress(line) for line in snapshot.spell(world)]
     piece = Slice(
         genesis=world.genesis,
-        incarnation=world.incarnation,
         world=b"".join([*spelled, compressing.flush()]),
         events=(one,),
         subject=subject,
@@ -201,7 +199,6 @@ def write(file: Path, piece: Slice, found: Divergence) -> None:
         "ledger_slice": SLICE_LAYOUT,
         "found": found.as_plain(),
         "genesis": json.loads(document(piece.genesis)),
-        "incarnation": piece.incarnation,
         "world": None if piece.world is None else b64encode(piece.world).decode("ascii"),
         "events": [{name: getattr(one, name) for name in Told.__slots__} for one in piece.events],
         "subject": piece.subject,
@@ -219,7 +216,6 @@ def read(file: Path) -> tuple[Slice, dict[str, Any]]:
         world = plain["world"]
         piece = Slice(
             genesis=from_document(json.dumps(plain["genesis"]).encode()),
-            incarnation=Incarnation(plain["incarnation"]),
             world=None if world is None else b64decode(world),
             events=tuple(Told(**one) for one in plain["events"]),
             subject=plain["subject"],

@@ -7,11 +7,11 @@ belongs to an event of the ledger's own fleet that says where it came from, why,
 All rows are read once, in order, side by side. What no row can show is told in docs/verify.md.
 """
 
+import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from heapq import merge
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -248,23 +248,24 @@ class Taken:
 
     async def _detached_records(self) -> Iterator[_Record]:
         """The records that became events which were detached, in order."""
-        rewound = {
-            (row["topic"], row["partition"])
+        rewound = [
+            tuple(row)
             for row in await self.connection.fetch(
                 "SELECT DISTINCT topic, partition FROM ledger.receipts WHERE next < first"
             )
-        }
-        places = {
-            (topic, partition)
-            for stretch in self.detached
-            for rows in _archived_rows(stretch, ("channel", "topic", "partition"))
-            for channel, topic, partition in rows
-            if channel == "kafka"
-        }
-        return chain.from_iterable(
-            merge(*(_at_place(stretch, at) for stretch in self.detached))
-            for at in sorted(places - rewound)
-        )
+        ]
+        # They lie in the order of positions, of each fleet alone, and may be more than memory has room
+        # for: put in order by a database without a name, which is on disk and gone when it is closed.
+        ordering = sqlite3.connect("")
+        ordering.execute("CREATE TABLE taken (topic TEXT, partition INTEGER, coordinate INTEGER)")
+        for stretch in self.detached:
+            for rows in _archived_rows(stretch, ("channel", "topic", "partition", "coordinate")):
+                ordering.executemany(
+                    "INSERT INTO taken VALUES (?, ?, ?)",
+                    [told for channel, *told in rows if channel == "kafka"],
+                )
+        ordering.executemany("DELETE FROM taken WHERE (topic, partition) = (?, ?)", rewound)
+        return _in_order(ordering)
 
     async def _set_aside_events(self) -> AsyncIterator[Any]:
         """The events of messages that were set aside, in order, wherever they lie."""
@@ -366,12 +367,13 @@ def _archived_rows(stretch: Stretch, columns: Sequence[str]) -> Iterator[list[tu
     return stretch.archive.event_rows(stretch.first, stretch.before, columns)
 
 
-def _at_place(stretch: Stretch, at: Place) -> Iterator[_Record]:
-    """What came of one partition's records there: they were appended in the order of their offsets."""
-    for rows in _archived_rows(stretch, ("channel", "topic", "partition", "coordinate")):
-        for channel, topic, partition, offset in rows:
-            if channel == "kafka" and (topic, partition) == at:
-                yield _Record(at, offset, event=True, digest=None)
+def _in_order(ordering: sqlite3.Connection) -> Iterator[_Record]:
+    """What was put there, by topic, partition and offset."""
+    with closing(ordering):
+        for topic, partition, offset in ordering.execute(
+            "SELECT topic, partition, coordinate FROM taken ORDER BY topic, partition, coordinate"
+        ):
+            yield _Record((topic, partition), offset, event=True, digest=None)
 
 
 async def _some(events: AsyncIterator[Any], count: int) -> AsyncIterator[Any]:

@@ -7,7 +7,7 @@ people search by can differ from what the producer sent.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -31,13 +31,25 @@ _IDENTITY_BYTES: Final = 16
 _ATTRIBUTES: Final = ("source", "id", "type", "subject")
 
 
+class Begun(NamedTuple):
+    """What the row of a life says of how it began."""
+
+    incarnation: int
+    size: int
+    """Of the log, then."""
+    said: bytes | None
+    """What the event says that it begins with; None in the first."""
+    revision: int | None
+    taken: str | None
+
+
 @dataclass(slots=True)
 class ToldEvents:
     """A fleet's events as they are read, one after the other."""
 
     fleet: Fleet
-    lives: Sequence[tuple[int, int]]
-    """Each incarnation with the size of the log at which it began, the newest first."""
+    lives: Sequence[Begun]
+    """The newest first."""
     clock: int = 0
     identities: list[Row] = field(default_factory=list)
     """What each event is known by."""
@@ -55,8 +67,9 @@ class ToldEvents:
             return _column(event, "event_time_micros", event.event_time_micros, time)
         if envelope.get("fleet", self.fleet.name) != self.fleet.name:
             return _column(event, "fleet", self.fleet.name, envelope["fleet"])
-        life = next((life for life, size in self.lives if size <= event.position), None)
-        if life != event.incarnation:
+        begun = next((one for one in self.lives if one.size <= event.position), None)
+        life = None if begun is None else begun.incarnation
+        if begun is None or life != event.incarnation:
             return Divergence(
                 "incarnation_mismatch",
                 event.position,
@@ -64,8 +77,13 @@ class ToldEvents:
                 recorded=str(event.incarnation),
                 recomputed=str(life),
             )
-        if (event.type == RECOVERED) != ((life, event.position) in self.lives and life > 1) or (
-            event.type == RECOVERED and envelope["data"]["incarnation"] != life
+        begins = begun.size == event.position and begun.incarnation > 1
+        if (event.type == RECOVERED) != begins or (
+            begins
+            and (
+                envelope["data"]["incarnation"] != life
+                or (begun.said, begun.revision) != (event.payload, event.revision)
+            )
         ):
             return Divergence(
                 "incarnation_mismatch",

@@ -21,11 +21,13 @@ from ledger.log.notes import Key
 from ledger.log.trees import TREES, recorded_root
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import (
+    INCARNATION,
     LEAF,
     PAYLOAD,
     POSITION,
     RECORDED_AT,
     SUBJECT,
+    TYPE,
     EventPages,
     Row,
     leaf_hash,
@@ -34,6 +36,7 @@ from ledger.replay.leaves import (
 )
 from ledger.replay.recorded_tree import TreeInDatabase
 from ledger.replay.report import Divergence, Report
+from ledger.replay.told_events import RECOVERED
 from ledger.units import FleetName, Position
 
 OnProgress = Callable[[int], None]
@@ -157,7 +160,20 @@ def add_page(
         or [clock, *moments] != sorted([clock, *moments])
     ):
         return _first_bad(rows, leaves, first, clock)
+    if rows[-1][INCARNATION] != tree.life:
+        _note_lives(tree, rows)
     return tree.add(leaves, moments)
+
+
+def _note_lives(tree: GrownTree, rows: Sequence[Row]) -> None:
+    """Note which lives begin in a page, and with what."""
+    tree.life = rows[-1][INCARNATION]
+    for row in rows:
+        # One that has no room in its page names more ends than there are.
+        if row[TYPE] == RECOVERED and row[PAYLOAD] is not None:
+            said = orjson.loads(row[PAYLOAD])["data"]["signed"]
+            ends = [(one["origin"], one["size"], one["root"]) for one in said]
+            tree.recovered(row[INCARNATION], ends)
 
 
 def _first_bad(

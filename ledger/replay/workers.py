@@ -148,9 +148,8 @@ def _work(place: Place, task: Task, segment: Segment) -> Done:
                 return Done(segment.place, done.trouble, done.evidence)
             except UnusableSnapshot as error:
                 return Done(segment.place, _unusable(segment, error), None)
-            except (
-                DamagedArchive
-            ) as damaged:  # While we read: it was verified before or after that.
+            except DamagedArchive as damaged:
+                # While we read: it was verified before or after that.
                 found = Divergence(damaged.reason, segment.first, path=damaged.file)
                 return Done(segment.place, replace(found, recorded=damaged.detail), None)
 

@@ -1,6 +1,8 @@
 """Rows that go into a file of an archive come out as they were, and a manifest is read as it was written."""
 
-from collections.abc import Sequence
+import resource
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from ledger.log import merkle
 from ledger.log.archive import manifest as manifests
 from ledger.log.archive.layout import MANIFEST, TABLES, Column, TableName
 from ledger.log.archive.manifest import (
+    NOTHING_SIGNED,
     ArchivedFile,
     ArchivedRange,
     Ends,
@@ -21,7 +24,7 @@ from ledger.log.archive.manifest import (
     SignedRound,
     with_range,
 )
-from ledger.log.archive.parquet import ParquetReading, ParquetWriting
+from ledger.log.archive.parquet import ParquetReading, ParquetWriting, digest
 from ledger.units import FleetName
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -54,7 +57,7 @@ def groups(table: TableName) -> st.SearchStrategy[list[list[tuple[Any, ...]]]]:
 def written(
     path: Path, table: TableName, told: Sequence[Sequence[Sequence[Any]]]
 ) -> ParquetWriting:
-    with ParquetWriting(path, TABLES[table], {"ledger.table": table}) as writing:
+    with ParquetWriting(path, TABLES[table]) as writing:
         for rows in told:
             writing.write(rows)
     return writing
@@ -98,10 +101,47 @@ def test_what_is_no_file_of_the_table_is_damaged(tmp_path: Path) -> None:
         ParquetReading(path, TABLES["checkpoints"])
 
 
+def test_what_may_not_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    """The process has no file left to open: nothing is wrong with the archive."""
+    path = tmp_path / "notes"
+    written(path, "checkpoints", [[("events", 1, 2, bytes(32), b"note")]])
+    manifests.write(
+        tmp_path,
+        Manifest(
+            FleetName("shop"), "wall", b"", (), Ends(merkle.EMPTY, merkle.EMPTY), NOTHING_SIGNED
+        ),
+    )
+    ParquetReading(path, TABLES["checkpoints"]).close()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        asked: tuple[Callable[[], object], ...] = (
+            lambda: ParquetReading(path, TABLES["checkpoints"]),
+            lambda: digest(path),
+            lambda: manifests.read(tmp_path),
+        )
+        for reads in asked:
+            with pytest.raises(SetupProblem, match="Too many open files"):
+                reads()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_whatever_byte_of_a_file_is_changed_it_is_damaged_or_read(tmp_path: Path) -> None:
+    """What a library that is written in C++ makes of it is known by name."""
+    path = tmp_path / "notes"
+    written(path, "checkpoints", [[("events", 1, 2, bytes(32), b"note")] * 3] * 2)
+    honest = path.read_bytes()
+    for place in range(0, len(honest), 3):
+        path.write_bytes(honest[:place] + bytes([honest[place] ^ 0xFF]) + honest[place + 1 :])
+        with suppress(DamagedArchive), closing(ParquetReading(path, TABLES["checkpoints"])) as file:
+            list(file.every([column.name for column in TABLES["checkpoints"]]))
+
+
 def test_a_file_that_is_not_finished_has_no_name(tmp_path: Path) -> None:
     with (
         pytest.raises(RuntimeError, match="killed"),
-        ParquetWriting(tmp_path / "one.parquet", TABLES["events"], {}),
+        ParquetWriting(tmp_path / "one.parquet", TABLES["events"]),
     ):
         raise RuntimeError("killed")
     assert list(tmp_path.iterdir()) == []
@@ -119,7 +159,6 @@ def manifest(draw: st.DrawFn) -> Manifest:
         clock=draw(st.sampled_from(["wall", "event"])),
         genesis=draw(TEXTS).encode(),
         incarnations=((1, 0), (2, draw(SIZES))),
-        decides=draw(st.booleans()),
         begins=ends,
         signed_before=SignedRound(0, -1, -1, -1),
     )
@@ -162,7 +201,7 @@ def test_a_manifest_is_read_as_it_was_written_and_no_other_byte_is(
 
 def test_an_archive_of_another_layout_is_not_called_damaged(tmp_path: Path) -> None:
     begins = Ends(merkle.EMPTY, merkle.EMPTY)
-    made = Manifest(FleetName("shop"), "wall", b"", (), True, begins, SignedRound(0, -1, -1, -1))
+    made = Manifest(FleetName("shop"), "wall", b"", (), begins, SignedRound(0, -1, -1, -1))
     spelled = made.spelled().decode().replace('"ledger_archive": 1', '"ledger_archive": 2')
     rest, _, _ = spelled.rpartition(',\n "digest"')
     digest = sha256(f"{rest}\n}}\n".encode()).hexdigest()

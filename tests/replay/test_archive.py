@@ -1,11 +1,16 @@
 """An archive says what the database says, and whatever is changed in it is found."""
 
+import asyncio
+import json
 import shutil
-from collections.abc import AsyncIterator, Sequence
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -104,43 +109,75 @@ async def test_what_is_exported_again_is_the_same_bytes(kept: Kept, tmp_path: Pa
     one, other = kept.archive.manifest, exported
     assert one.ends == other.ends
     for table in ("events", "decisions"):
-        whole = [
-            {file.sha256 for found, file in each.files.items() if found == table}
+        digests = [
+            {
+                each.first: each.files[table].sha256
+                for each in manifest.ranges
+                if each.next % POSITIONS == 0 and each.first % POSITIONS == 0
+            }
             for manifest in (one, other)
-            for each in manifest.ranges
-            if each.next % POSITIONS == 0 and each.first % POSITIONS == 0
         ]
-        half = len(whole) - len(other.ranges) + 1
-        assert all(digest in whole[half:] for digest in whole[:half]), table
+        same = sorted(digests[0].keys() & digests[1].keys())
+        assert same == [0, 2 * POSITIONS]
+        assert all(digests[0][first] == digests[1][first] for first in same), table
 
 
-async def test_an_export_that_was_interrupted_goes_on(
-    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It dies while the decisions of the third range are written: what lies there then is whole."""
-    honest = ParquetWriting.write
-    died = 0
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ledger.log import fleets
+from ledger.log.archive.writing import export
+from ledger.log.database import connected
 
-    def dying(self: ParquetWriting, rows: Sequence[Sequence[Any]]) -> None:
-        nonlocal died
-        died += 1
-        if died == 8:
-            raise OSError("the disk is full")
-        honest(self, rows)
+url, name, folder, positions, left = sys.argv[1:]
+left = int(left)
 
-    monkeypatch.setattr(ParquetWriting, "write", dying)
-    with pytest.raises(OSError, match="the disk is full"):
-        await exported_to(kept, tmp_path / "cut")
-    monkeypatch.undo()
-    cut = Archive.open(tmp_path / "cut")
-    assert 0 < cut.manifest.next < kept.archive.manifest.next
-    assert (await archived.verify(cut, keys=KEYS)).trouble is None
-    assert not list((tmp_path / "cut").glob(".*.parquet.new"))
+def renamed(event, _):
+    global left
+    left -= event == "os.rename"
+    if event == "os.rename" and left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    again = await exported_to(kept, tmp_path / "cut")
+async def main():
+    async with connected(url, None) as connection:
+        await export(
+            connection,
+            await fleets.find(connection, name),
+            Path(folder),
+            positions=int(positions),
+            on_written=lambda _reached, _end: None,
+        )
+
+sys.addaudithook(renamed)
+asyncio.run(main())
+"""
+"""An export that kills itself when it is about to give a file its name for the so manieth time."""
+
+
+async def test_an_export_that_was_killed_goes_on(kept: Kept, tmp_path: Path) -> None:
+    """Whatever it was about to name: events, decisions, notes, snapshots or the manifest."""
+    folder = tmp_path / "cut"
+    reached = 0
+    for place in (1, 3, 5, 6, 4):
+        words = (kept.history.url, FLEET, str(folder), str(POSITIONS), str(place))
+        killed = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", KILLED, *words], check=False, timeout=60
+        )
+        assert killed.returncode == -signal.SIGKILL
+        if not (folder / MANIFEST).exists():
+            assert not reached
+            continue
+        cut = Archive.open(folder)
+        assert reached <= cut.manifest.next < kept.archive.manifest.next
+        assert (await archived.verify(cut, keys=KEYS)).trouble is None
+        reached = cut.manifest.next
+    assert reached
+
+    again = await exported_to(kept, folder)
 
     assert again.ends == kept.archive.manifest.ends
-    assert (await archived.verify(Archive.open(tmp_path / "cut"), keys=KEYS)).trouble is None
+    assert not list(folder.glob(".*.new"))
+    assert (await archived.verify(Archive.open(folder), keys=KEYS)).trouble is None
 
 
 async def test_an_archive_can_begin_late(kept: Kept, tmp_path: Path) -> None:
@@ -159,6 +196,8 @@ async def test_an_archive_can_begin_late(kept: Kept, tmp_path: Path) -> None:
     assert not replayed.shown.proves
     with pytest.raises(SetupProblem, match=f"begins at {whole.events.size} and not at 150"):
         await exported_to(kept, tmp_path / "late", first=Position(150))
+    with pytest.raises(SetupProblem, match=rf"cannot begin at 5000; {whole.events.size} events"):
+        await exported_to(kept, tmp_path / "later", first=Position(5000))
 
 
 async def test_a_log_that_is_not_whole_is_not_archived(kept: Kept, tmp_path: Path) -> None:
@@ -314,7 +353,7 @@ def rewritten(folder: Path, table: TableName, row: int, values: dict[str, object
     groups = [list(map(list, rows)) for rows in ParquetReading(path, columns).every(names)]
     for name, value in values.items():
         groups[0][row][names.index(name)] = value
-    with ParquetWriting(path, columns, {}) as writing:
+    with ParquetWriting(path, columns) as writing:
         for group in groups:
             writing.write(group)
     files = {**one.files, table: ArchivedFile(path.name, *writing.digested())}
@@ -322,6 +361,42 @@ def rewritten(folder: Path, table: TableName, row: int, values: dict[str, object
     ranges[place] = replace(one, files=files)
     manifests.write(folder, replace(manifest, ranges=tuple(ranges)))
     return one.first if table == "events" else one.begins.decisions.size
+
+
+async def test_nothing_that_a_manifest_says_of_itself_switches_replaying_off(
+    kept: Kept, tmp_path: Path
+) -> None:
+    """Whether a fleet is decided for is known by its name alone."""
+    folder = tmp_path / FLEET
+    shutil.copytree(kept.folder, folder)
+    forge_decision(folder, 2)
+    plain = json.loads((folder / MANIFEST).read_bytes())
+    plain["decides"] = False
+    del plain["digest"]
+    plain["digest"] = sha256(_spelled(plain)).hexdigest()
+    (folder / MANIFEST).write_bytes(_spelled(plain))
+
+    with pytest.raises(DamagedArchive, match="manifest_damaged"):
+        Archive.open(folder)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("genesis", [b"{}", b"[]", b"x"])
+async def test_a_genesis_that_cannot_be_read_is_found_by_however_many_workers(
+    kept: Kept, tmp_path: Path, genesis: bytes, workers: int
+) -> None:
+    folder = tmp_path / FLEET
+    shutil.copytree(kept.folder, folder)
+    manifests.write(folder, replace(Archive.open(folder).manifest, genesis=genesis))
+
+    report = await replay_archive(Archive.open(folder), wanted=Wanted(workers=workers))
+
+    assert report.diverged is not None
+    assert report.diverged.trouble == "genesis_mismatch"
+
+
+def _spelled(plain: dict[str, object]) -> bytes:
+    return json.dumps(plain, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def forge_decision(folder: Path, number: int) -> None:
@@ -340,7 +415,7 @@ def forge_decision(folder: Path, number: int) -> None:
                 moved = row[names.index("moved")]
                 record = row[-2].replace(b'"moved":%d' % (moved - 1), b'"moved":%d' % moved)
                 row[-2:] = [record, merkle.leaf_hash(record)]
-        with ParquetWriting(path, columns, {}) as writing:
+        with ParquetWriting(path, columns) as writing:
             for group in groups:
                 writing.write(group)
         leaves = [row[-1] for group in groups for row in group]

@@ -26,7 +26,7 @@ SMALL, LARGE = 2, 10
 """Ranges: 131,072 and 655,360 events."""
 
 MOST_MORE = 48 * 1024
-"""Kibibytes: an eighth of what the payloads of the larger one have more."""
+"""Kibibytes: less than a tenth of the 512 MiB of payloads that the larger one has more."""
 
 MEASURE = """
 import asyncio, resource, sys
@@ -45,11 +45,11 @@ def invented(folder: Path, ranges: int) -> None:
     folder.mkdir()
     document = genesis.document(genesis.born(fleet, salt=None, revision=1))
     empty = Ends(merkle.EMPTY, merkle.EMPTY)
-    made = Manifest(fleet, "wall", document, ((1, 0),), False, empty, NOTHING_SIGNED)
+    made = Manifest(fleet, "wall", document, ((1, 0),), empty, NOTHING_SIGNED)
     for place in range(ranges):
         first, frontier = place * RANGE, made.ends.events
         name = file_name("events", first)
-        with ParquetWriting(folder / name, TABLES["events"], {}) as writing:
+        with ParquetWriting(folder / name, TABLES["events"]) as writing:
             for begins in range(first, first + RANGE, 4096):
                 rows = [event(fleet, position) for position in range(begins, begins + 4096)]
                 frontier = merkle.extend(frontier, [row.leaf for row in rows]).frontier

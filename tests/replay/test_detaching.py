@@ -11,20 +11,24 @@ import pytest
 import pytest_asyncio
 
 from ledger.errors import DamagedArchive, LedgerStopped, SetupProblem
-from ledger.log import detached, fleets, partitions, proving
+from ledger.log import detached, fleets, partitions, proving, stops
 from ledger.log.archive.reading import Archive
 from ledger.log.archive.writing import export
 from ledger.log.database import connect
 from ledger.log.fleets import Fleet
+from ledger.log.notes import COSIGNATURE
 from ledger.log.proofs import verify as verify_proof
 from ledger.log.sealer import Sealer
-from ledger.log.signed import memory
+from ledger.log.signed import Signed, memory
+from ledger.log.signing_keys import origin, signing
 from ledger.log.trust import only
+from ledger.log.witness_server import WitnessServer
+from ledger.log.witnesses import Witness
 from ledger.replay import audit
 from ledger.replay.detaching import require_archived
 from ledger.replay.replay import Wanted, replay
 from ledger.replay.report import Report
-from ledger.units import FleetName, Position
+from ledger.units import FleetName, Incarnation, Position
 from tests.postgres import Postgres
 from tests.replay.archives import KEYS, POSITIONS, SITE, taken_history
 from tests.replay.cut_history import FLEET
@@ -179,6 +183,58 @@ async def test_the_fleet_goes_on_behind_what_was_detached(
         (report, *_) = await verified(connection, folder)
         assert report.diverged is None
         assert report.events == exported.manifest.next
+
+
+async def test_who_is_behind_what_was_detached_is_shown_it_from_the_archive(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    """A witness and a memory that end in it: without the archive neither keeps another fleet waiting."""
+    memories = {name: tmp_path / f"{name}.json" for name in ("signed", "behind", "witness")}
+    shutil.copy(prepared.folder / "signed.json", memories["signed"])
+    async with prepared.log() as (_, connection, fleet):
+        old = await connection.fetchrow(
+            "SELECT size, root FROM ledger.checkpoints WHERE tree = 'events' AND size < $1"
+            " ORDER BY size DESC LIMIT 1",
+            PARTITION,
+        )
+        assert old is not None
+        name = origin(SITE.name, FLEET, Incarnation(1), "events")
+        with memory(memories["witness"]) as seen, memory(memories["behind"]) as remembered:
+            seen.remember({name: Signed(*old)})
+            remembered.remember({name: Signed(*old)})
+        await detach(connection, prepared.folder / "archive")
+        for detached_to in (None, prepared.folder / "archive"):
+            await connection.execute("SET session_replication_role = replica")
+            await connection.execute(
+                "DELETE FROM ledger.checkpoints WHERE size ="
+                " (SELECT max(size) FROM ledger.checkpoints WHERE tree = 'events')"
+            )
+            await connection.execute("RESET session_replication_role")
+            cosigning = signing(SITE.seeds[0], "witness.example", type_=COSIGNATURE)
+            with (
+                memory(memories["witness"]) as seen,
+                WitnessServer(
+                    ("127.0.0.1", 0), signer=cosigning, logs=KEYS[:1], memory=seen
+                ) as server,
+                memory(memories["signed"]) as remembered,
+            ):
+                asked = [Witness(server.url, cosigning.key)]
+                sealer = Sealer(SITE, remembered, None, asked, None, detached_to)
+                seals = await sealer.round(connection)
+            assert not sealer.stopped
+            (signed,) = [seal for seal in seals if seal.tree == "events"]
+            vouched = len(signed.note.signatures) - 1
+            assert vouched == (detached_to is not None)
+
+            with memory(memories["behind"]) as remembered:
+                sealer = Sealer(SITE, remembered, detached=detached_to)
+                await sealer.round(connection)
+            assert (not sealer.stopped) == (detached_to is not None)
+            if detached_to is None:
+                assert "ledger verify`, `replay`, `prove` and `seal` read" in str(
+                    sealer.stopped[FLEET]
+                )
+        assert await stops.standing(connection, fleet) == ()
 
 
 NEEDED = {

@@ -8,7 +8,7 @@ the faulty program decides the whole history by itself, and the lists are laid s
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from ledger.log import merkle
 from ledger.log.decisions import StoredDecision
 from ledger.log.folding import event
 from ledger.log.history import Decided
+from ledger.log.read import StoredEvent
 from ledger.reducers import (
     deadlines,
     outcomes,
@@ -50,6 +51,7 @@ from ledger.replay.reducing import Candidates, smallest
 from ledger.replay.report import Divergence, Stage
 from ledger.replay.segments import START, Segment
 from ledger.replay.slices import Slice
+from ledger.replay.told_events import RECOVERED
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position
 
 FLEET = FleetName("demo")
@@ -76,13 +78,18 @@ def history() -> History:
     policy = next(one for one in told if one["type"] == POLICY)
     more = {"id": "more", "time": told[opened]["time"], "data": {"fairshare": {"preempt": True}}}
     told.insert(opened, policy | more)
+    return decided(rows(orjson.dumps(one) for one in told))
+
+
+def decided(told: Iterable[StoredEvent]) -> History:
+    """Events with the decisions that are made on each."""
     world = beginning()
-    decided: History = []
-    for row in rows(orjson.dumps(one) for one in told):
+    found: History = []
+    for row in told:
         step = advance(world, event(row))
         world = step.world
-        decided.append((row, [stored(record(one)) for one in step.decisions]))
-    return decided
+        found.append((row, [stored(record(one)) for one in step.decisions]))
+    return found
 
 
 def stored(spelled: bytes) -> StoredDecision:
@@ -410,6 +417,30 @@ async def test_a_slice_shows_the_same_alone(
         if done.trouble.stage != "chance":
             assert seen.recomputed_digest == done.trouble.recomputed_digest
     assert slices.run(piece) is None, "the program that decided makes what was recorded"
+
+
+async def test_a_slice_goes_through_lives_as_its_history_did() -> None:
+    """Two recoveries, and what was recorded behind each is not what is made."""
+    simulation = Simulation(8, fleet=FLEET, sizes=Sizes(clusters=4, nodes=2, workloads=20, disks=2))
+    events = list(rows(simulation.events(160)))
+    for life, position in ((2, 60), (3, 110)):
+        said = {"incarnation": life, "signed": [], "why": "the disk was lost", "by": "anna"}
+        payload = orjson.dumps({"type": RECOVERED, "subject": FLEET, "data": said})
+        events[position] = events[position]._replace(type=RECOVERED, subject=FLEET, payload=payload)
+    for before in (110, len(events)):
+        history = decided(events[:before])
+        position = place_of(history, divides)
+        edited(history, position, put("moved", 99))
+        done = await replayed(history)
+        assert done.trouble is not None
+
+        piece = await sliced(history, done)
+
+        assert piece.world is None
+        assert sum(one.type == RECOVERED for one in piece.events) == (1 if before == 110 else 2)
+        seen = slices.run(piece)
+        assert seen is not None
+        assert (seen.position, seen.trouble) == (position, "decision_differs")
 
 
 def told(trouble: Divergence) -> None:

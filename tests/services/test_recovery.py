@@ -282,6 +282,7 @@ async def test_a_restored_fleet_stops_and_goes_on_in_its_next_life(site: Install
             # It goes on, and everybody who still ran goes on with it.
             told = site.recover("--yes", "--why", "the disk was lost")
             assert told["recovered"]
+            assert not site.recover()["rewound"]
             await site.send(100, AFTER)
             size = ends + 1 + LOST + AFTER
 

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, cast
 
 from ledger.errors import DamagedArchive, SetupProblem
 from ledger.log.archive.layout import ARCHIVE_LAYOUT, MANIFEST, TABLES, TableName
-from ledger.log.archive.parquet import sync_folder
+from ledger.log.archive.parquet import sync_folder, unreadable
 from ledger.log.fleets import Clock
 from ledger.log.merkle import Frontier
-from ledger.units import FleetName
+from ledger.log.trees import Tree
+from ledger.units import LEDGER_FLEET, FleetName
 
 
 class ArchivedFile(NamedTuple):
@@ -41,6 +42,10 @@ class SignedRound(NamedTuple):
     events: int
     decisions: int
 
+    def of(self, tree: Tree) -> int:
+        """How large a tree was."""
+        return self.events if tree == "events" else self.decisions
+
 
 NOTHING_SIGNED = SignedRound(0, -1, -1, -1)
 
@@ -50,6 +55,10 @@ class Ends(NamedTuple):
 
     events: Frontier
     decisions: Frontier
+
+    def of(self, tree: Tree) -> Frontier:
+        """One of them."""
+        return self.events if tree == "events" else self.decisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +92,16 @@ class Manifest:
     genesis: bytes
     """As the fleet stored it."""
     incarnations: tuple[tuple[int, int], ...]
-    """Each life of the log with the size at which it began, the oldest first."""
-    decides: bool
-    """Whether decisions are made about the fleet: about the ledger's own there are none."""
+    """Each life of the log with the size at which it began, the oldest first; those that begin behind the
+    last range are not in the archive yet."""
     begins: Ends
     signed_before: SignedRound
     ranges: tuple[ArchivedRange, ...] = ()
+
+    @property
+    def decides(self) -> bool:
+        """Whether decisions are made about the fleet: about the ledger's own there are none."""
+        return self.fleet != LEDGER_FLEET
 
     @property
     def ends(self) -> Ends:
@@ -118,7 +131,6 @@ class Manifest:
             "clock": self.clock,
             "genesis": self.genesis.decode(),
             "incarnations": [list(one) for one in self.incarnations],
-            "decides": self.decides,
             "begins": _plain_ends(self.begins),
             "signed_before": self.signed_before._asdict(),
             "ranges": [_plain_range(one) for one in self.ranges],
@@ -134,7 +146,7 @@ def read(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise DamagedArchive("file_missing", MANIFEST, "there is no such file") from None
     except OSError as error:
-        raise DamagedArchive("file_damaged", MANIFEST, f"{error.strerror}") from error
+        raise unreadable(folder / MANIFEST, error) from error
     try:
         plain = json.loads(found)
         layout = plain["ledger_archive"]
@@ -188,7 +200,6 @@ def _manifest(plain: Mapping[str, Any]) -> Manifest:
         clock=cast("Clock", clock),
         genesis=_text(plain["genesis"]).encode(),
         incarnations=tuple((_whole(life), _whole(size)) for life, size in plain["incarnations"]),
-        decides=bool(plain["decides"]),
         begins=begins,
         signed_before=_signed(plain["signed_before"]),
         ranges=tuple(ranges),

@@ -8,8 +8,9 @@ at a time; no more is in memory.
 ``pyarrow`` is large and comes with an extra of its own: ``ledger-scheduling[arrow]``.
 """
 
+import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from ledger.errors import DamagedArchive, SetupProblem
 from ledger.log.archive.layout import Column, Kind
 
 PIECE: Final = 1024 * 1024
+"""Bytes of a file that are held at once while it is digested."""
 
 
 class Digested(NamedTuple):
@@ -40,13 +42,13 @@ def require(whoever: str = "archives are Parquet files and") -> None:
 class ParquetWriting:
     """A file that is being written; it gets its name when the block ends well."""
 
-    def __init__(self, path: Path, columns: Sequence[Column], about: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
         from pyarrow import parquet
 
         self._path = path
         self._beside = path.with_name(f".{path.name}.new")
         self._columns = columns
-        self._schema = _schema(columns).with_metadata(dict(about))
+        self._schema = _schema(columns)
         self._rows = 0
         self._file = self._beside.open("wb")
         self._writer = parquet.ParquetWriter(
@@ -92,7 +94,9 @@ class ParquetWriting:
             self._beside.replace(self._path)
             sync_folder(self._path.parent)
             return
-        with suppress(Exception):
+        import pyarrow as pa
+
+        with suppress(pa.ArrowException, OSError, ValueError):
             self._writer.close()
         self._file.close()
         self._beside.unlink(missing_ok=True)
@@ -113,17 +117,25 @@ def digest(path: Path) -> tuple[int, str]:
     except FileNotFoundError:
         raise DamagedArchive("file_missing", path.name, "there is no such file") from None
     except OSError as error:
-        raise DamagedArchive("file_damaged", path.name, f"{error.strerror}") from error
+        raise unreadable(path, error) from error
     return length, whole.hexdigest()
+
+
+def unreadable(path: Path, error: OSError) -> DamagedArchive | SetupProblem:
+    """What it means that a file cannot be read: what is on the disk is damaged, or it is not let read."""
+    if error.errno in (None, errno.EIO):
+        return DamagedArchive("file_damaged", path.name, f"{error}".partition("\n")[0])
+    return SetupProblem(f"{path}: {error.strerror}")
 
 
 class ParquetReading:
     """A file that is read group by group; whatever is wrong with it is a DamagedArchive."""
 
     def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
-        self._name = path.name
+        self._path = path
         self._kinds = {one.name: one.kind for one in columns}
         try:
             self._file = parquet.ParquetFile(path, page_checksum_verification=True)
@@ -132,9 +144,11 @@ class ParquetReading:
             self.groups = [told.row_group(place).num_rows for place in range(told.num_row_groups)]
         except FileNotFoundError:
             raise DamagedArchive("file_missing", path.name, "there is no such file") from None
-        except DamagedArchive:
-            raise
-        except Exception as error:  # pyarrow raises whatever its C++ meets first
+        except MemoryError:
+            raise  # pyarrow's own is one of its other errors, too.
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
 
     def rows(self, group: int, names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -149,7 +163,11 @@ class ParquetReading:
                 if self._kinds[name] == "moment":
                     values = values.cast(pa.int64())
                 columns.append(values.to_pylist())
-        except Exception as error:
+        except MemoryError:
+            raise
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self._damaged(error) from error
         return list(zip(*columns, strict=True))
 
@@ -166,10 +184,18 @@ class ParquetReading:
         found = self._file.schema_arrow
         expected = _schema(columns)
         if not found.equals(expected):
-            raise DamagedArchive("file_damaged", self._name, "it has other columns")
+            raise DamagedArchive("file_damaged", self._path.name, "it has other columns")
 
     def _damaged(self, error: Exception) -> DamagedArchive:
-        return DamagedArchive("file_damaged", self._name, f"{error}".partition("\n")[0])
+        return DamagedArchive("file_damaged", self._path.name, f"{error}".partition("\n")[0])
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each with its name on disk; those that are there stay."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        sync_folder(one.parent)
 
 
 def sync_folder(folder: Path) -> None:

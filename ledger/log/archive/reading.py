@@ -21,15 +21,12 @@ from ledger.log.archive.layout import MANIFEST, TABLES, TableName
 from ledger.log.archive.manifest import ArchivedFile, ArchivedRange, Manifest
 from ledger.log.archive.parquet import ParquetReading, digest, require
 from ledger.log.decisions import NOTHING_DECIDED, StoredDecision
-from ledger.log.fleets import Fleet
+from ledger.log.fleets import NO_NUMBER, Fleet
 from ledger.log.merkle import Frontier
 from ledger.log.read import StoredEvent
 from ledger.log.snapshots import Described, Layout, Stored, decompressed
 from ledger.log.trees import Tree
 from ledger.units import DecisionNumber, FleetName, Incarnation, Position
-
-NO_NUMBER: Final = 0
-"""A fleet has a number in a database only."""
 
 Row = tuple[Any, ...]
 
@@ -77,13 +74,28 @@ class Archive:
 
     @property
     def genesis(self) -> Genesis:
-        """What the fleet began with."""
-        return genesis.from_document(self.manifest.genesis)
+        """What the fleet began with; DamagedArchive where that cannot be read, or is another fleet's."""
+        document = self.manifest.genesis
+        try:
+            found = genesis.from_document(document)
+            same = genesis.document(found) == document and found.fleet == self.manifest.fleet
+        except (AssertionError, LookupError, TypeError, ValueError) as error:
+            raise DamagedArchive("manifest_damaged", MANIFEST, f"genesis: {error}") from error
+        if not same:
+            raise DamagedArchive("manifest_damaged", MANIFEST, "the genesis is not of this fleet")
+        return found
 
     @property
     def incarnation(self) -> Incarnation:
-        """Which life of its log the fleet was in."""
-        return Incarnation(max(life for life, _ in self.manifest.incarnations))
+        """Which life of its log the last event in it is of."""
+        return self.incarnation_at(self.manifest.next - 1)
+
+    def incarnation_at(self, position: int) -> Incarnation:
+        """Which life of its log an event is of, as the manifest says."""
+        begun = [life for life, size in self.manifest.incarnations if size <= position]
+        if not begun:
+            raise DamagedArchive("manifest_damaged", MANIFEST, f"no life began before {position}")
+        return Incarnation(max(begun))
 
     def check_file(self, file: ArchivedFile) -> None:
         """Hold a file against the manifest; raises DamagedArchive."""
@@ -122,12 +134,12 @@ class Archive:
 
     def frontier_at(self, tree: Tree, size: int) -> Frontier:
         """A tree as it was when it was so large, by the leaves that the rows name."""
-        begins = getattr(self.manifest.begins, tree)
-        if not begins.size <= size <= getattr(self.manifest.ends, tree).size:
+        begins = self.manifest.begins.of(tree)
+        if not begins.size <= size <= self.manifest.ends.of(tree).size:
             raise WrongPosition(f"{self.folder}: the tree of {tree} had no {size} leaves here")
         for one in self.manifest.ranges:
-            if getattr(one.begins, tree).size <= size:
-                begins = getattr(one.begins, tree)
+            if one.begins.of(tree).size <= size:
+                begins = one.begins.of(tree)
         leaves = self.leaves(tree, begins.size, size)
         found = merkle.extend(begins, leaves).frontier
         if found.size != size:
@@ -184,7 +196,7 @@ class Archive:
     ) -> Iterator[list[Row]]:
         tree: Tree = "events" if table == "events" else "decisions"
         for one in self.manifest.ranges:
-            begins, ends = getattr(one.begins, tree).size, getattr(one.ends, tree).size
+            begins, ends = one.begins.of(tree).size, one.ends.of(tree).size
             if ends <= first or begins >= before or begins == ends:
                 continue
             yield from self._of(one, table, names, _Wanted(begins, first, before))

@@ -49,7 +49,7 @@ from ledger.log.archive.manifest import (
     SignedRound,
     with_range,
 )
-from ledger.log.archive.parquet import ParquetWriting, require
+from ledger.log.archive.parquet import ParquetWriting, make_folder, require
 from ledger.log.bound_notes import Bound, read_bound
 from ledger.log.database import refusals_named
 from ledger.log.decisions import StoredDecision
@@ -65,6 +65,7 @@ OnWritten = Callable[[int, int], None]
 """Told the position that was reached, and the one behind the last that is wanted."""
 
 _NOTES: Final = 500
+"""Notes asked for at once: of some hundred bytes each."""
 
 _FROM_RECORD: Final = (
     *("number", "position", "incarnation", "kind", "subject", "algorithm", "version", "branch"),
@@ -101,7 +102,7 @@ async def export(
     with _held(folder):
         head, _ = await trees.recorded_root(connection, fleet.number, "events")
         ready = await _ready(connection, fleet, head)
-        manifest = await _begun(connection, fleet, folder, first)
+        manifest = await _begun(connection, fleet, folder, first, ready)
         before = manifest.next
         end = ready if through is None else min(ready, through + 1)
         while manifest.next < end:
@@ -126,7 +127,7 @@ async def _ready(connection: asyncpg.Connection, fleet: Fleet, head: int) -> int
 
 
 async def _begun(
-    connection: asyncpg.Connection, fleet: Fleet, folder: Path, first: Position | None
+    connection: asyncpg.Connection, fleet: Fleet, folder: Path, first: Position | None, ready: int
 ) -> Manifest:
     """The manifest that is continued."""
     try:
@@ -143,6 +144,10 @@ async def _begun(
             )
         return replace(found, incarnations=await _lives(connection, fleet))
     start = first or Position(0)
+    if start > ready:
+        raise SetupProblem(
+            f"fleet {fleet.name}: an archive cannot begin at {start}; {ready} events are decided"
+        )
     with refusals_named():
         document = await connection.fetchval(
             "SELECT document FROM ledger.geneses WHERE fleet = $1", fleet.number
@@ -155,7 +160,6 @@ async def _begun(
         clock=fleet.clock,
         genesis=document,
         incarnations=await _lives(connection, fleet),
-        decides=fleet.name != LEDGER_FLEET,
         begins=begins,
         signed_before=await _last_round(connection, fleet, NOTHING_SIGNED, begins),
     )
@@ -205,7 +209,7 @@ async def _ends(connection: asyncpg.Connection, fleet: Fleet, size: int) -> Ends
 def _held(folder: Path) -> Iterator[None]:
     """One process at a time writes into an archive."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise SetupProblem(f"{folder}: {error.strerror}") from error
     with (folder / ".lock").open("w", encoding="ascii") as lock:
@@ -260,8 +264,7 @@ class _Range:
         if first is None:
             (self._folder / name).unlink(missing_ok=True)
             return None
-        about = {"ledger.fleet": self._fleet.name, "ledger.table": table}
-        with ParquetWriting(self._folder / name, TABLES[table], about) as writing:
+        with ParquetWriting(self._folder / name, TABLES[table]) as writing:
             writing.write(first)
             async for rows in groups:
                 writing.write(rows)
@@ -323,11 +326,14 @@ class _Range:
             with refusals_named():
                 cursor = self._connection.cursor(
                     "SELECT tree, incarnation, size, root, note FROM ledger.checkpoints"
-                    " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4 ORDER BY size",
+                    " WHERE fleet = $1 AND tree = $2 AND (incarnation, size) > ($3, $4)"
+                    " AND (incarnation, size) <= ($5, $6) ORDER BY size, incarnation",
                     self._fleet.number,
                     tree,
-                    getattr(self._signed, tree),
-                    getattr(last, tree),
+                    self._signed.incarnation,
+                    self._signed.of(tree),
+                    last.incarnation,
+                    last.of(tree),
                     prefetch=_NOTES,
                 )
                 async for rows in self._groups(cursor):

@@ -40,10 +40,32 @@ BEGIN
 END
 $$
 ;;
+-- What the event says with which a later life begins, so that nobody has to have its partition, and up to which
+-- receipt each partition was taken that feeds the fleet: {"topic": {"partition": 0, "receipt": 17}}.
+ALTER TABLE ledger.incarnations ADD COLUMN said bytea, ADD COLUMN revision smallint, ADD COLUMN taken jsonb
+;;
+ALTER TABLE ledger.partition_halts ADD COLUMN receipt bigint NOT NULL DEFAULT -1
+;;
+-- The number of the newest receipt of a partition; -1 where nothing was ever taken.
+CREATE FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) RETURNS bigint
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  SELECT coalesce((SELECT r.number FROM ledger.receipts r
+                    WHERE r.topic = p_topic AND r.partition = p_partition
+                    ORDER BY r.number DESC LIMIT 1), -1)
+$$
+;;
+-- By which partition of each topic a fleet's events come: the newest word counts.
+CREATE FUNCTION ledger.pinned(p_fleet text) RETURNS TABLE (topic text, "partition" integer)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  SELECT DISTINCT ON (p.topic) p.topic, p.partition FROM ledger.partition_pins p
+   WHERE p.fleet = p_fleet ORDER BY p.topic, p.number DESC
+$$
+;;
 -- Begin the next life of a fleet's log where both trees end, if that is still where its caller saw them end. The
 -- caller appends the event that says so in the same transaction.
 CREATE FUNCTION ledger.open_incarnation(
-    p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text)
+    p_fleet integer, p_incarnation integer, p_events bigint, p_decisions bigint, p_reason text,
+    p_said bytea, p_revision smallint)
   RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
 DECLARE
@@ -60,33 +82,40 @@ BEGIN
     RAISE EXCEPTION 'fleet % is in life % with % events and % decisions: it went on meanwhile',
       p_fleet, newest, found.events, found.decisions USING ERRCODE = 'LG002';
   END IF;
-  INSERT INTO ledger.incarnations (fleet, incarnation, from_size, reason)
-    VALUES (p_fleet, p_incarnation, p_events, p_reason);
+  INSERT INTO ledger.incarnations (fleet, incarnation, from_size, reason, said, revision, taken)
+    SELECT p_fleet, p_incarnation, p_events, p_reason, p_said, p_revision,
+           coalesce((SELECT jsonb_object_agg(p.topic, jsonb_build_object(
+                              'partition', p.partition, 'receipt', ledger.newest_receipt(p.topic, p.partition)))
+                       FROM ledger.pinned(f.name) p), '{}')
+      FROM ledger.fleets f WHERE f.number = p_fleet;
 END
+$$
+;;
+-- Whether a fleet was recovered since anything was taken from a partition that feeds it. By numbers of receipts and
+-- not by clocks: a database that was restored may have another host's.
+CREATE FUNCTION ledger.is_recovered_behind(p_fleet text, p_topic text, p_partition integer) RETURNS boolean
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
+  SELECT coalesce((SELECT (i.taken -> p_topic ->> 'partition')::integer = p_partition
+                          AND (i.taken -> p_topic ->> 'receipt')::bigint
+                              >= ledger.newest_receipt(p_topic, p_partition)
+                     FROM ledger.incarnations i JOIN ledger.fleets f ON f.number = i.fleet
+                    WHERE f.name = p_fleet ORDER BY i.incarnation DESC LIMIT 1), false)
 $$
 ;;
 -- Whether what Kafka was told of a partition may be more than what was taken: once, after every fleet that comes by
 -- it was recovered, or a person let it go on; from the next receipt on it may not.
 CREATE FUNCTION ledger.is_recovered(p_topic text, p_partition integer) RETURNS boolean
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, ledger AS $$
-  WITH taken AS (
-    SELECT coalesce((SELECT r.written_at FROM ledger.receipts r
-                      WHERE r.topic = p_topic AND r.partition = p_partition
-                      ORDER BY r.number DESC LIMIT 1), '-infinity') AS at
-  ), pinned AS (
+  WITH pinned AS (
     SELECT DISTINCT ON (p.fleet) p.fleet, p.partition FROM ledger.partition_pins p
      WHERE p.topic = p_topic ORDER BY p.fleet, p.number DESC
-  ), opened AS (
-    SELECT (SELECT max(i.opened_at) FILTER (WHERE i.incarnation > 1)
-              FROM ledger.incarnations i JOIN ledger.fleets f ON f.number = i.fleet
-             WHERE f.name = p.fleet) AS at
-      FROM pinned p WHERE p.partition = p_partition
   )
-  SELECT coalesce((SELECT h.at > taken.at AND NOT h.halted AND h.reason = 'log_rewound'
+  SELECT coalesce((SELECT h.receipt >= ledger.newest_receipt(p_topic, p_partition)
+                          AND NOT h.halted AND h.reason = 'log_rewound'
                      FROM ledger.partition_halts h
                     WHERE h.topic = p_topic AND h.partition = p_partition
                     ORDER BY h.number DESC LIMIT 1), false)
-      OR coalesce((SELECT bool_and(coalesce(o.at, '-infinity') > taken.at) FROM opened o), false)
-    FROM taken
+      OR coalesce((SELECT bool_and(ledger.is_recovered_behind(p.fleet, p_topic, p_partition))
+                     FROM pinned p WHERE p.partition = p_partition), false)
 $$
 ;;
