@@ -320,6 +320,8 @@ def _first(beyond: Divergence | None, trouble: Divergence | None) -> Divergence 
     """
     if beyond is None or trouble is None:
         return beyond or trouble
+    place: int | None
+    end: int | None
     if trouble.decision is not None:
         place, end = trouble.decision, beyond.decision
     elif beyond.decision is not None:
