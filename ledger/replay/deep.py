@@ -70,10 +70,14 @@ DECISIONS: Final = Table(
 )
 
 AS_RECORDED: Final = {
-    name: f"({name}::text = ((convert_from(record, 'UTF8')::jsonb) -> '{name}')::text)"
-    for name in ("result", "reasons")
+    name: f"({name}::text = (told -> '{name}')::text)" for name in ("result", "reasons")
 }
 """Whether the JSON people ask is that of the record, as the server that shows it would spell it."""
+
+TOLD: Final = (
+    "CROSS JOIN LATERAL (SELECT convert_from(record, 'UTF8')::jsonb AS told OFFSET 0) AS t"
+)
+"""What a record tells. It is read once for all that is asked of it: without the offset, once for each."""
 
 EFFECTS: Final = Table("event_effects", ("fleet", "position", "effect"), key=2)
 
@@ -249,7 +253,9 @@ class _Projected:
     def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool) -> None:
         self.in_force = InForce(fleet.number, whole=whole)
         self._fleet = fleet.number
-        self._decisions = StoredRows(connection, fleet, DECISIONS, by="number", instead=AS_RECORDED)
+        self._decisions = StoredRows(
+            connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
+        )
         self._of_decisions = [
             (StoredRows(connection, fleet, table, by="number"), rows)
             for table, rows in OF_DECISIONS

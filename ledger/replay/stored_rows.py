@@ -36,14 +36,17 @@ class StoredRows:
         *,
         by: str,
         instead: dict[str, str] | None = None,
+        beside: str = "",
     ) -> None:
-        """``instead`` has what is read in the place of a column."""
+        """``instead`` has what is read in the place of a column, ``beside`` what that is read from."""
         self.table = table
         self._place = table.columns.index(by)
         self._shown = shown(table)
         columns = ", ".join(_read(name, instead or {}) for name in table.columns)
         order = ", ".join(dict.fromkeys((by, *table.columns[1 : table.key])))
-        self._query = f"SELECT {columns} FROM ledger.{table.name} WHERE fleet = $1 ORDER BY {order}"  # noqa: S608 - names of our own
+        self._query = (
+            f"SELECT {columns} FROM ledger.{table.name} {beside} WHERE fleet = $1 ORDER BY {order}"  # noqa: S608 - names of our own
+        )
         self._connection = connection
         self._fleet = fleet
         self._cursor: Any = None
