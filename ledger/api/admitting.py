@@ -155,6 +155,8 @@ class Admissions:
         self._lines: dict[str, _Line] = {}
         self._hearing: asyncio.Task[None] | None = None
         self._look = asyncio.Event()
+        self._looked = 0.0
+        """When answers were looked for last."""
         self._owners: OrderedDict[tuple[str, str, str | None], float] = OrderedDict()
         self._aside: set[asyncio.Task[Any]] = set()
 
@@ -316,8 +318,10 @@ class Admissions:
             ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
             if not ask.given_up and not ask.answer.done():
                 line.waiting.setdefault(ask.review.uid, []).append(ask)
-        if any(ask.position is not None and ask.position < done.first for ask in asks):
-            # Of whoever asks again the answer may be there already, and nobody rings for it.
+        again = any(ask.position is not None and ask.position < done.first for ask in asks)
+        if again or self._looked >= done.sent:
+            # Of whoever asks again the answer may be there already, and nobody rings for it; and the
+            # bell for these may have been rung before it was known here that they are written.
             self._look.set()
 
     async def _with_owners(
@@ -417,6 +421,7 @@ class Admissions:
         self._look.clear()
 
     async def _hand_out(self) -> None:
+        self._looked = perf_counter()
         for line in list(self._lines.values()):
             if not line.waiting:
                 continue

@@ -57,6 +57,8 @@ class Asked(NamedTuple):
     lock_seconds: float
     append_seconds: float
     """From the lock to the commit."""
+    sent: float
+    """When the commit was asked for, by the clock that was given: nobody decided before."""
 
 
 async def give(connection: asyncpg.Connection, fleet: int, answers: Sequence[Answer]) -> None:
@@ -133,6 +135,7 @@ class AdmissionDesk:
                 events = build(policies.spot)
             messages = [(Message(_OWN, one, None, None), one) for one in events]
             done = await append(connection, fleet, messages, ask_first=True, head=head)
+            sent = clock()
         committed = clock()
         positions = {
             one.id: Position(done.known[one.identity][1])
@@ -140,7 +143,7 @@ class AdmissionDesk:
             if one.identity in done.known
         }
         policies = policies._replace(through=done.size - 1)
-        return Asked(positions, policies, done.first, locked - began, committed - locked)
+        return Asked(positions, policies, done.first, locked - began, committed - locked, sent)
 
     async def given(self, fleet: Fleet, uids: Collection[str]) -> dict[str, bytes]:
         """The answers there are to these."""

@@ -1,8 +1,9 @@
 """Pods by their schema: whatever has the fields and types of the Kubernetes API, as far as a patch looks.
 
 ``test_spot`` draws pods that somebody would write. Here a schema is drawn from as it stands, so that
-what nobody would write is there too: empty maps and lists beside absent ones, nulls where the API
-allows them, fields that nobody here reads.
+what nobody would write is there too: empty maps and lists beside absent ones, nulls where something
+may be absent, fields that nobody here reads. What is in a list, or required, is never null: an API server
+has read the pod before it asks, and could not write such a thing.
 """
 
 from typing import Any, Final
@@ -136,16 +137,19 @@ def drawn(schema: Schema) -> st.SearchStrategy[Any]:
             return st.integers(schema["minimum"], schema["maximum"])
         case "array":
             return st.lists(
-                drawn(schema["items"]),
+                drawn({**schema["items"], "nullable": False}),
                 min_size=schema.get("minItems", 0),
                 max_size=schema.get("maxItems", 3),
             )
         case "object" if "additionalProperties" in schema:
             return st.dictionaries(drawn(STRING), drawn(schema["additionalProperties"]), max_size=3)
         case "object":
-            fields = {name: drawn(one) for name, one in schema["properties"].items()}
-            required = {name: one for name, one in fields.items() if name in schema["required"]}
-            optional = {name: one for name, one in fields.items() if name not in required}
+            required, optional = dict[str, Any](), dict[str, Any]()
+            for name, one in schema["properties"].items():
+                if name in schema["required"]:
+                    required[name] = drawn({**one, "nullable": False})
+                else:
+                    optional[name] = drawn(one)
             return st.fixed_dictionaries(required, optional=optional)
         case other:
             raise AssertionError(f"no schema here has the type {other}")

@@ -76,20 +76,26 @@ class _Connection:
 
     @classmethod
     async def open(cls, port: int) -> "_Connection":
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+        """One that has said something: the service does not wait long for those that never do."""
+        opened = cls(*await asyncio.open_connection("127.0.0.1", port))
+        await opened._said(b"GET /livez HTTP/1.1\r\nhost: bench\r\n\r\n")
+        return opened
 
     async def post(self, path: str, kind: str, body: bytes) -> tuple[bytes, bytes]:
         """Headers and body of an answer that is well."""
-        self._writer.write(
+        return await self._said(
             f"POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {TOKEN}\r\n"
             f"content-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
             + body
         )
+
+    async def _said(self, request: bytes) -> tuple[bytes, bytes]:
+        self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head)
         assert length is not None, head
         said = await self._reader.readexactly(int(length[1]))
-        assert head.startswith(b"HTTP/1.1 200"), said
+        assert head.startswith(b"HTTP/1.1 200"), (head, said)
         return head, said
 
     def close(self) -> None:
