@@ -11,7 +11,7 @@ Whoever is short of on-demand places gets a proposal of kind ``repair`` without 
 moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
-more than ``MOVES``.
+more than ``MOVES``, and whoever wants more than ``MOST_MOVES`` gets those.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,6 +36,10 @@ from ledger.units import DecisionNumber, Subject
 
 MOVES: Final = 100
 """The most moves of a proposal where the request names no number."""
+
+MOST_MOVES: Final = 1_000
+"""The most moves of any proposal: each is looked for among all that could be moved, and once they are
+approved all are carried out in one event. Who wants more asks again."""
 
 PROPOSED: Final = "proposed"
 NOTHING_TO_MOVE: Final = "nothing_to_move"
@@ -64,7 +68,7 @@ def _answers(world: World) -> Iterator[Answered]:
     requested = world.proposals.requested
     for matter in sorted(requested):
         most = requested[matter]
-        limits = Limits(MOVES if most.moves is None else most.moves, most.size)
+        limits = Limits(MOVES if most.moves is None else min(most.moves, MOST_MOVES), most.size)
         found = _planned(world, matter, limits)
         if found is None:
             yield _unknown(world, matter)

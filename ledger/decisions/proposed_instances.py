@@ -16,7 +16,7 @@ bytes of a move are what the instance has of its node's storage.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -58,11 +58,12 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
     moves: list[Proposed] = []
     inputs: list[Plain] = []
     ended: WhyNoMore = "no_better_move"
+    size = 0
     for one in subjects:
         seats = floor.of(one)
         if seats is None or seats.deploy.strategy not in EVENED:
             continue
-        turn = _Turn(world, seats)
+        turn = _Turn(world, seats, _movable(seats))
         score = turn.score()
         inputs.append(turn.told(one))
         if score is None:
@@ -72,12 +73,13 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
             move = _proposed(one, seats, step)
             if len(moves) == limits.moves:
                 ended = "max_moves"
-            elif limits.size is not None and sum(m.size for m in (*moves, move)) > limits.size:
+            elif limits.size is not None and size + move.size > limits.size:
                 ended = "max_bytes"
             else:
                 floor.move(seats, step.number, step.into)
-                turn.moved.add(step.number)
+                turn.has_moved(step)
                 moves.append(move)
+                size += move.size
                 gains.append(score - step.score)
                 score = step.score
     if not scores:
@@ -128,7 +130,15 @@ class _Turn:
 
     world: World
     seats: Seats
-    moved: set[int] = field(default_factory=set)
+    movable: dict[NodeName, list[int]]
+    """The numbers that were not moved yet, in order, on each node that has any."""
+
+    def has_moved(self, step: Step) -> None:
+        """The last one of a node was moved, and is not moved again."""
+        numbers = self.movable[step.out]
+        assert numbers.pop() == step.number, f"{step.number} was not the highest on {step.out}"
+        if not numbers:
+            del self.movable[step.out]
 
     def score(self) -> Fraction | None:
         """How uneven it is; None where nothing is on any node that could take more."""
@@ -160,15 +170,14 @@ class _Turn:
         """One is taken away where most is, and placed anew."""
         seats, nodes = self.seats, self.seats.nodes
         pool = nodes.schedulable.intersection(nodes.pool(among))
-        numbers: dict[NodeName, int] = {}
-        for number in sorted(seats.instances):
-            name = seats.instances[number].node
-            if name in pool and number not in self.moved and seats.movable(number):
-                numbers[name] = number
-        if not numbers:
+        out = max(
+            (name for name in self.movable if name in pool),
+            key=lambda name: (self._amount(name), name),
+            default=None,
+        )
+        if out is None:
             return None
-        out = max(numbers, key=lambda name: (self._amount(name), name))
-        number = numbers[out]
+        number = self.movable[out][-1]
         one = seats.instances[number]
         kept = dict(nodes.held)
         nodes.give_back(one)
@@ -192,6 +201,14 @@ class _Turn:
         if self.seats.deploy.strategy == "AUTO":
             return self.seats.counts[name]
         return self.seats.nodes.load(name).usage
+
+
+def _movable(seats: Seats) -> dict[NodeName, list[int]]:
+    numbers: dict[NodeName, list[int]] = {}
+    for number in sorted(seats.instances):
+        if seats.movable(number):
+            numbers.setdefault(seats.instances[number].node, []).append(number)
+    return numbers
 
 
 def _spread(amounts: Sequence[Amount]) -> Fraction | None:

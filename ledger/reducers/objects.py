@@ -10,6 +10,8 @@ The same rules hold for every noun, so they are written down once:
 * A removal leaves a tombstone, for a day of fleet time. Then the object is forgotten: an upsert
   would begin anew in every respect. A life that was replaced in force stays dead for as long as
   anything is known of the object; one that had been removed before, until its tombstone crumbles.
+  Nobody said of the first that it is gone, so its producer may still be there, however long it is
+  silent, and would take the name back from the other life. What is remembered of it is its uid.
 * Removing what is not there, or another life than the one in force, has no effect.
 
 What an object's coming, changing and going means for anything else is told by the modules that
