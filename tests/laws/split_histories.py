@@ -36,7 +36,7 @@ from tests.histories import (
 )
 from tests.laws.crowded_histories import CAPACITY, Happening
 
-CLUSTERS = ("m1", "m1", "m2")
+CLUSTERS = ("m1", "m1", "m1", "m2")
 NODES = ("n1", "n2", "n3", "n4")
 DEPLOYMENTS = ("a", "b")
 SETS = ("c", "d")
@@ -89,7 +89,7 @@ class _Teller:
                 self._listed,
                 self._other,
             ],
-            [40, 8, 6, 9, 8, 3, 9, 9, 6, 1, 1, 3, 2, 3],
+            [48, 8, 6, 9, 6, 2, 7, 8, 4, 1, 1, 2, 1, 2],
         )[0]
         return what()
 
@@ -157,13 +157,13 @@ class _Teller:
         """One of the first few of somebody."""
         random = self.random
         name = random.choice(WORKLOADS)
-        place = random.choice([0, 0, 0, 1, 1, 2])
+        place = random.choice([0, 0, 0, 0, 1, 1, 2])
         if name in SETS:
             key, owner = f"{name}-{place}", workload.Owner("StatefulSet", name, None)
             if random.random() < 0.02:
                 key = f"{name}-x"
         else:
-            above = f"{name}-{random.choice('hhg')}"
+            above = f"{name}-{random.choice('hhhg')}"
             key, owner = f"{above}-{place}", workload.Owner("ReplicaSet", above, None)
         return self._seen(random.choice(CLUSTERS), key, owner)
 
@@ -210,7 +210,7 @@ class _Teller:
             "ns",
             f"{name}-{random.choice('hhg')}",
             None if owner is None else ("Deployment", owner),
-            replicas=random.choice([0, 1, 1, 2, 2, 3]),
+            replicas=random.choice([0, 1, 1, 1, 2, 2, 2, 3]),
         )
         return made if random.random() < 0.9 else replace(made, uid=Uid("two"))
 
