@@ -16,7 +16,8 @@ Each replica is placed by one scheduling step of the core (``ledger.core.disk.sc
 lowest number that was never given; one that found no disk uses up none. Where the policy wants no
 ``degraded_creation``, a volume that never had a replica gets all of them at once or none. A step that fails would
 fail again, since nothing is freed by it: the parts after it are refused with it. A replica that was
-waited for in vain does not keep others away. How far a volume's replicas are kept apart, and how it is
+waited for in vain does not keep others away. A node that rebuilds as many replicas as ``rebuild_limit`` says
+takes none of a volume that has a sound one to rebuild from. How far a volume's replicas are kept apart, and how it is
 balanced, it says itself; else the fleet's policy does.
 
 Whatever came of a turn is one decision, and it is complete. What was refused is one refusal after it:
@@ -31,7 +32,7 @@ the open one is not recorded, and a retry that serves nothing records nothing.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -69,6 +70,7 @@ from ledger.reducers.replicas import (
     Disks,
     Lost,
     Replica,
+    busy,
     replica_name,
     with_copies,
 )
@@ -199,6 +201,8 @@ class _Turn:
     hosts: Hosts
     whole: bool
     """Whether the volume is to begin with all of its replicas or with none."""
+    busy: frozenset[NodeName]
+    """Hosts that take none of its replicas because they rebuild as many as they may."""
     scheduled: dict[Address, int] = field(default_factory=dict)
     """What this turn took of disks and gave back."""
     steps: list[record.Step] = field(default_factory=list)
@@ -226,6 +230,10 @@ class _Turn:
             version=world.policy.algorithms.disk,
             hosts=hosts_of(world),
             whole=not (here.used or world.policy.disk.degraded_creation),
+            # Without another replica that is sound there is nothing to rebuild one from.
+            busy=busy(world.disks, world.policy.disk.rebuild_limit)
+            if any(not one.failed for one in here.replicas)
+            else frozenset(),
         )
 
     def take(self) -> None:
@@ -383,7 +391,7 @@ class _Turn:
                 demands=Demands(disk_selector=self.fact.disk_selector),
                 node_selector=self.fact.node_selector,
             ),
-            nodes=[self._node(name) for name in sorted(self._touched())],
+            nodes=[self._node(name) for name in sorted(self._touched() | self.busy)],
             rules=self.rules,
         )
 
@@ -397,7 +405,8 @@ class _Turn:
             if one.at.host == name:
                 names[one.at.disk] = names.get(one.at.disk, frozenset()) | {self._name(one)}
         more = {at.disk: size for at, size in self.scheduled.items() if at.host == name}
-        return with_own(self.hosts.node(name), names, more)
+        node = with_own(self.hosts.node(name), names, more)
+        return replace(node, busy=True) if name in self.busy else node
 
     def _disk(self, at: Address) -> Disk:
         drives = self._node(at.host).drives
@@ -461,7 +470,7 @@ class _Turn:
         return Losers(tuple(sorted(counts.items())), tuple(sorted(why.items())[:LOSERS_NAMED]))
 
     def _out_of_service(self) -> Iterator[tuple[str, str]]:
-        for name in sorted(self._touched()):
+        for name in sorted(self._touched() | self.busy):
             off = self.hosts.node(name).out_of_service
             if off is not None:
                 yield name, off
@@ -566,6 +575,7 @@ class _Turn:
                 ],
             },
             **({"whole": True} if self.whole else {}),
+            **({"rebuilding": sorted(self.busy)} if self.busy else {}),
             "size": self.size if self.was is None else self.was.size,
             "replicas": [[one.number, *one.at, one.failed, one.overdue] for one in here],
         }

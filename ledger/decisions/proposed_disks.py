@@ -31,6 +31,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
     alpha = lying.rules.alpha
     bounds = lying.rules.limits
     hosts = hosts_of(world)
+    full = [node.name for node in lying.nodes if node.busy]
     return Planned(
         measure=MEASURE,
         before=found.before,
@@ -71,6 +72,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
                 lying.rules.allow_empty_disk_selector,
             ],
             "most": limits,
+            **({"rebuilding": full} if full else {}),
         },
     )
 

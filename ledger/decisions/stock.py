@@ -18,7 +18,7 @@ from ledger.core.disk.rebalance import Stock, Stored
 from ledger.core.disk.scheduling import Node, Volume
 from ledger.decisions.disk_placement import rules_of
 from ledger.decisions.hosts import hosts_of, with_own
-from ledger.reducers.replicas import Copies, replica_name
+from ledger.reducers.replicas import Copies, busy, replica_name
 from ledger.reducers.volumes import evicting, wanted
 from ledger.reducers.world import World
 from ledger.units import NodeName, Subject
@@ -62,9 +62,12 @@ def stock(world: World, within: Reach) -> Stock:
             stored.append(Stored(str(volume), one))
             there = names.setdefault(one.node, {})
             there[one.disk] = there.get(one.disk, frozenset()) | {one.name}
+    full = busy(world.disks, world.policy.disk.rebuild_limit)
     return Stock(
         nodes=[
-            _node(hosts.node(name), names.get(name), inside=name in within.hosts)
+            _node(
+                hosts.node(name), names.get(name), inside=name in within.hosts, is_busy=name in full
+            )
             for name in hosts.names
         ],
         volumes=core,
@@ -86,7 +89,11 @@ def _replicas(world: World, volume: Subject, copies: Copies) -> Iterator[CoreRep
             )
 
 
-def _node(there: Node, names: dict[str, frozenset[str]] | None, *, inside: bool) -> Node:
+def _node(
+    there: Node, names: dict[str, frozenset[str]] | None, *, inside: bool, is_busy: bool
+) -> Node:
+    if is_busy:
+        there = replace(there, busy=True)
     if not inside:
         return replace(there, drives=())
     # The book has counted what lies on a disk; a core that knows of it by name does not add it again.

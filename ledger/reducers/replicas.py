@@ -134,9 +134,11 @@ class Disks:
     """How many replicas of which volumes each disk has; none is not listed."""
     changed: Map[NodeName, None]
     """Hosts that are not as they were when nobody waited to be asked again."""
+    rebuilding: Map[NodeName, int]
+    """How many replicas of each host are broken and may come back; none is not listed."""
 
 
-NO_DISKS: Final = Disks(Map(), Map(), Map(), Map())
+NO_DISKS: Final = Disks(Map(), Map(), Map(), Map(), Map())
 
 _NOBODY: Final[Map[Subject, int]] = Map()
 
@@ -212,7 +214,7 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
     before = disks.volumes.get(volume)
     if before == after:
         return disks
-    hosts, on, changed = disks.hosts, disks.on, disks.changed
+    hosts, on, changed, rebuilding = disks.hosts, disks.on, disks.changed, disks.rebuilding
     for copies, sign in ((before, -1), (after, 1)):
         if copies is None:
             continue
@@ -220,9 +222,14 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
             on = _counted(on, one.at, volume, sign)
             hosts = hosts.set(one.at.host, _booked(hosts[one.at.host], one.at, sign * copies.size))
             changed = changed.set(one.at.host, None)
+            if one.wait is not None:
+                count = rebuilding.get(one.at.host, 0) + sign
+                rebuilding = (
+                    rebuilding.set(one.at.host, count) if count else rebuilding.delete(one.at.host)
+                )
     volumes = disks.volumes
     volumes = volumes.delete(volume) if after is None else volumes.set(volume, after)
-    return Disks(hosts, volumes, on, changed)
+    return Disks(hosts, volumes, on, changed, rebuilding)
 
 
 def seen(disks: Disks) -> Disks:
@@ -252,6 +259,22 @@ def gave_back(before: Disks, after: Disks, addresses: Iterable[Address]) -> bool
         if disk is not None and now is not None and now.scheduled < disk.scheduled:
             return True
     return False
+
+
+def rebuilds_less(before: Disks, after: Disks, limit: int) -> bool:
+    """Whether a host rebuilds fewer replicas than before, where that were too many for another."""
+    # In no order: any of them will do.
+    return any(
+        count >= limit and after.rebuilding.get(host, 0) < count
+        for host, count in before.rebuilding.items()
+    )
+
+
+def busy(disks: Disks, limit: int) -> frozenset[NodeName]:
+    """The hosts that rebuild as many replicas as they may."""
+    if not limit:
+        return frozenset(disks.hosts)
+    return frozenset(host for host, count in disks.rebuilding.items() if count >= limit)
 
 
 def _with_host(disks: Disks, host: Host) -> Disks:

@@ -14,8 +14,11 @@ nothing for the replicas there.
 What is reserved of a default disk is for the policy to say, where its owner does not: so much of it as the policy
 says at that moment. It stays until an event says otherwise; another policy is about disks that come.
 
+A node that waits for as many broken replicas to come back as ``rebuild_limit`` says is busy: it takes no replica
+that would have to be rebuilt there from others.
+
 Whoever is refused and waits for disks may be served when any disk, or a node with disks, is not as
-it was, but for a disk that only offers less, or something is given back. A refusal ends by the event itself if nothing is wanted any more.
+it was, but for a disk that only offers less, or something is given back, or a node is busy no more. A refusal ends by the event itself if nothing is wanted any more.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,6 +51,7 @@ from ledger.reducers.replicas import (
     gave_back,
     host_name,
     numbered,
+    rebuilds_less,
     replica_name,
     seen,
     volumes_on,
@@ -477,7 +481,9 @@ def _with(world: World, volume: Subject, after: Copies | None) -> World:
     for wait in waits[1]:
         queue = queue if wait in waits[0] else deadlines.put(queue, wait)
     held = () if before is None else tuple(one.at for one in before.replicas)
-    returned = gave_back(world.disks, disks, held)
+    returned = gave_back(world.disks, disks, held) or rebuilds_less(
+        world.disks, disks, world.policy.disk.rebuild_limit
+    )
     holds = () if after is None else tuple(one.at for one in after.replicas)
     world = _turned(replace(world, disks=disks, deadlines=queue), (*held, *holds))
     world = retries.grew_for(world, _DISKS) if returned else world

@@ -132,6 +132,7 @@ changes = st.fixed_dictionaries(
         "disk.auto_balance": st.sampled_from(["best-effort", None]),
         "disk.over_provisioning_pct": st.sampled_from([50, 200, None]),
         "disk.min_available_pct": st.sampled_from([0, 10, None]),
+        "disk.rebuild_limit": st.sampled_from([0, 1, None]),
         "retry.max_subjects": st.sampled_from([1, None]),
     },
 )

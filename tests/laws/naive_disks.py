@@ -17,6 +17,8 @@ Where the page says little:
   make a score defined. So whoever was refused is asked only after something grew.
 * What a default disk reserves is the policy's part of it, rounded down, when the disk comes or its owner stops
   saying so; nothing changes it while neither happens.
+* A node rebuilds those of its replicas that are broken and waited for. While they are as many as it may, there is no
+  disk on it for a volume that has a sound replica when its turn begins: to such a volume they are switched off.
 * The reason of a refused step is what Longhorn would say, and the core's code where it says nothing.
 """
 
@@ -105,6 +107,8 @@ class NaiveDisks:
     """All that disks offered after the last event, and what of them was scheduled."""
     grown: set[str] = field(default_factory=set)
     """Those refused for which something grew since they were asked."""
+    rebuilds: bool = False
+    """Whether the volume whose turn it is has a replica to rebuild others from."""
     vain: set[str] = field(default_factory=set)
     """Of these, those asked in this event, in vain so far."""
 
@@ -245,7 +249,10 @@ class NaiveDisks:
     def _compare(self, before: Any) -> None:
         """Whether a disk is not what it was, or has less scheduled: then those refused may be served."""
         now = {
-            address: (self._offers(fact), self.scheduled(address))
+            address: (
+                (self._offers(fact), self.is_busy(node_id(fact))),
+                self.scheduled(address),
+            )
             for address, fact in self.fleet.all("disk").items()
         }
         policy = {
@@ -349,6 +356,16 @@ class NaiveDisks:
             scheduled=self.scheduled(address),
         )
 
+    def is_busy(self, node: str) -> bool:
+        """Whether a node rebuilds as many replicas as it may."""
+        rebuilt = [
+            one
+            for one in self.lying
+            if one.until is not None and node_id(self.fleet.fact("disk", one.disk)) == node
+        ]
+        limit: int = _or(self.fleet.settings.get("disk.rebuild_limit"), 5)
+        return len(rebuilt) >= limit
+
     def limits(self) -> space.Limits:
         policy = self.fleet.setting
         return space.Limits(
@@ -405,6 +422,7 @@ class NaiveDisks:
             turn.lacks["shrink"] = self.size[volume] - fact.size
         elif fact.size > self.size[volume]:
             self._expand(volume, fact.size - self.size[volume], turn)
+        self.rebuilds = any(not one.failed for one in mine)
         lying, numbers = list(self.lying), dict(self.numbers)
         never = self.numbers.get(volume, (None, 0))[0] != self.life(volume)
         for _ in range(fact.replicas - len(mine)):
@@ -532,7 +550,7 @@ class NaiveDisks:
                     traits=Traits(
                         type=fact.type,
                         tags=fact.tags,
-                        allow=fact.allow,
+                        allow=fact.allow and not (self.rebuilds and self.is_busy(name)),
                         evicting=fact.evicting or leaving,
                     ),
                     schedulable=fact.schedulable,

@@ -280,6 +280,7 @@ class NaiveProposals:
 
     def _drives(self) -> dict[str, tuple[Node, Drive]]:
         """The disks that may be written to."""
+        self.disks.rebuilds = False
         return {
             f"{node.name}/{drive.disk.name}": (node, drive)
             for node in self.disks._nodes()
@@ -320,6 +321,8 @@ class NaiveProposals:
         if move.into not in drives:
             return "target_unavailable"
         node, drive = drives[move.into]
+        if self.disks.is_busy(str(node.name)):
+            return "target_unavailable"
         situation = self.disks._situation(move.volume)
         rules = situation.rules
         suits = tags_match(

@@ -53,6 +53,7 @@ SETTINGS: Final[tuple[tuple[str, tuple[PolicyValue, ...]], ...]] = (
     ("disk.disk_pressure_pct", (50, 100, None)),
     ("disk.over_provisioning_pct", (50, 150, 200, None)),
     ("disk.min_available_pct", (0, 10, 60, None)),
+    ("disk.rebuild_limit", (0, 1, 1, 2, None)),
     ("disk.default_reserved_pct", (0, 50, 100, None)),
     ("disk.allow_empty_node_selector", (False, None)),
     ("disk.allow_empty_disk_selector", (False, None)),
@@ -87,7 +88,11 @@ class _Teller:
 
     def beginning(self) -> list[Fact]:
         random = self.random
-        facts: list[Fact] = [policy({"disk.replenish_wait": random.choice([0, 2000, 60_000])})]
+        settings: dict[str, PolicyValue] = {
+            "disk.replenish_wait": random.choice([0, 2000, 60_000]),
+            "disk.rebuild_limit": random.choice([None, 1]),
+        }
+        facts: list[Fact] = [policy(settings)]
         if random.random() < 0.3:
             facts.append(self._setting())
         facts += [cluster_up("c1"), node_up("c1", "n1")]

@@ -84,6 +84,7 @@ LOST_BECAUSE: Final[Mapping[str, str]] = {
     "node_not_allowed": "its node is not allowed to hold replicas",
     "not_schedulable": "takes no new replicas",
     "no_disk_allowed": "has no disk that may be used",
+    "rebuild_limit": "rebuilds as many replicas as a node may",
     "outranked": "was weighed, and another was better balanced",
 }
 """Why somebody got nothing, where no explainer of ``ledger solve`` says it."""

@@ -178,6 +178,8 @@ class _Floor:
     stock: Stock
     disks: dict[Address, Disk]
     zone_of: Mapping[NodeName, str]
+    busy: frozenset[NodeName]
+    """Nodes that rebuild as many replicas as they may."""
     allowed: Mapping[VolumeName, frozenset[Address]]
     """Where each volume's replicas may lie, whatever room there is."""
     where: Mapping[VolumeName, dict[ReplicaName, Address]]
@@ -205,6 +207,7 @@ class _Floor:
             stock=stock,
             disks={address: _booked(drives[address], stock) for address in sorted(drives)},
             zone_of={node.name: node.zone for node in stock.nodes},
+            busy=frozenset(node.name for node in stock.nodes if node.busy),
             allowed={
                 name: frozenset(_suitable(stock, volume)) for name, volume in stock.volumes.items()
             },
@@ -216,7 +219,7 @@ class _Floor:
         self, volume: VolumeName, replica: ReplicaName, target: Address
     ) -> Hindrance | None:
         """Whether the disk suits the volume, takes the replica, and keeps it apart from others."""
-        if target not in self.disks:
+        if target not in self.disks or target[0] in self.busy:
             return "target_unavailable"
         if target not in self.allowed[volume]:
             return "unsuitable"

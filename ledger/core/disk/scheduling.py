@@ -70,7 +70,10 @@ OutOfService = Literal[
 """Why a node takes no replicas at all. The names are public."""
 
 Obstacle = (
-    Misfit | ShortOf | OutOfService | Literal["not_schedulable", "node_tags", "image_node_tags"]
+    Misfit
+    | ShortOf
+    | OutOfService
+    | Literal["not_schedulable", "node_tags", "image_node_tags", "rebuild_limit"]
 )
 """Why a node or a disk was passed over. The names are public."""
 
@@ -101,6 +104,8 @@ class Node:
     deleting: bool = False
     image_ready: bool = True
     manager_ready: bool = True
+    busy: bool = False
+    """Whether it takes nothing now because it rebuilds as many replicas as it may."""
     drives: Sequence[Drive] = ()
 
     @property
@@ -336,6 +341,9 @@ def met_on(node: Node, volume: Volume, rules: Rules) -> Iterator[Drive | PassedO
     A disk that is switched off is passed over in silence, as Longhorn does; only a node that
     has no other says so.
     """
+    if node.busy:
+        yield PassedOver(node.name, "", "rebuild_limit", "disks are unavailable")
+        return
     silent = True
     for drive in sorted(node.drives, key=lambda drive: drive.disk.name):
         switch = switched_off(drive)

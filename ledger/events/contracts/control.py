@@ -101,7 +101,8 @@ class DiskSection(Section):
     degraded_creation: bool | None = None
     """Whether a volume is created while some of its replicas cannot be placed."""
     rebuild_limit: Whole | None = None
-    """How many replicas a node rebuilds at once."""
+    """How many replicas a node rebuilds at once: while so many of it are broken and may come back, it takes
+    none that would be built from others."""
 
 
 Voters = Annotated[list[policy.Voter], Field(max_length=16)]
