@@ -22,9 +22,10 @@ others to spot nodes, and to any node if those will not do. The class is known b
 policy; where no node of the cluster has it, nothing is split.
 
 What a subject does not want any more is given up before anybody is asked (``give_up``,
-``ledger.decisions.scale_down``). It does not wait for what the same division gives to another cluster:
-that is another subject, and if it is refused there the room here is free all the same. Whatever came of a turn is one decision; what was refused is one
-refusal after it, with the first reason and what is short in each part:
+``ledger.decisions.scale_down``). It does not wait for what the same division gives to another
+cluster: that is another subject, and if it is refused there the room here is free all the same.
+Whatever came of a turn is one decision; what was refused is one refusal after it, with the first
+reason and what is short in each part:
 
 ``no_eligible_node``        no node of the cluster takes new instances; waits for nodes
 ``insufficient_resource``, ``insufficient_capacity``  too little room; waits for nodes

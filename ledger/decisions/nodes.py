@@ -3,12 +3,13 @@
 A node is *seen* by a placement when its cluster and it are ready, it is not about to be taken away
 and has the labels that are selected by; one that is cordoned is seen with no capacity, so that what
 is on it counts. What pods of the workload itself hold there beyond its instances is free to it, and
-only to it: an instance that comes to where its pod is takes nothing more. A turn takes and gives back as it goes: what it took is not there for its next part,
-and nothing of that is in the World before the decision is.
+only to it: an instance that comes to where its pod is takes nothing more. A turn takes and gives
+back as it goes: what it took is not there for its next part, and nothing of that is in the World
+before the decision is.
 
 Who may take what, and how many fit on a node as the World has it, is known of all nodes at once
-(``ledger.decisions.columns``); only nodes that the turn or the workload's own pods make others are measured
-here.
+(``ledger.decisions.columns``); only nodes that the turn or the workload's own pods make others are
+measured here.
 """
 
 from collections import Counter

@@ -1,14 +1,15 @@
 """What is proposed: from what somebody asked for to moves, and never further.
 
 A request is answered by one proposal, by the rules of the kind that it is about
-(``ledger.decisions.proposed_disks``, ``proposed_instances``). If the same moves about the same are open already, nothing is
-recorded; if they are others, the new proposal takes the place of the open one. A proposal without
-moves says that there is nothing to be moved, and what was open is over with it. A subject that nobody
-knows of is refused; that waits for nothing, for whoever asked can ask again.
+(``ledger.decisions.proposed_disks``, ``proposed_instances``). If the same moves about the same are
+open already, nothing is recorded; if they are others, the new proposal takes the place of the open
+one. A proposal without moves says that there is nothing to be moved, and what was open is over with
+it. A subject that nobody knows of is refused; that waits for nothing, for whoever asked can ask
+again.
 
 Whoever is short of on-demand places gets a proposal of kind ``repair`` without asking
-(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), whoever has too many one of kind ``surplus``, and one without
-moves where an open one has become needless.
+(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), whoever has too many one of kind
+``surplus``, and one without moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
 more than ``MOVES``, and whoever wants more than ``MOST_MOVES`` gets those.

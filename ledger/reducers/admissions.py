@@ -15,6 +15,7 @@ and that it came late is to be recorded.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from immutables import Map
 
@@ -47,7 +48,7 @@ from ledger.reducers.sightings import behind
 from ledger.reducers.world import World
 from ledger.units import ClusterName, Microseconds, Position, Subject
 
-_NONE: Map[Subject, None] = Map()
+_NONE: Final[Map[Subject, None]] = Map()
 
 
 def begun(world: World) -> World:

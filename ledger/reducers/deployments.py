@@ -21,6 +21,7 @@ event itself where nothing is held that a decision would be about.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from immutables import Map
 
@@ -49,11 +50,11 @@ from ledger.units import ClusterName, Replicas, Subject
 Counted = Callable[[World], tuple[World, list[Change]]]
 """The World in which it is known what others hold beside instances, and what changes with that."""
 
-_NOWHERE: Map[ClusterName, None] = Map()
-_NO_CAUSE: Causes = frozenset()
-_EDITED: Causes = frozenset({"edited"})
-_SHARE: Causes = frozenset({"share"})
-_TARGET: Causes = frozenset({"target"})
+_NOWHERE: Final[Map[ClusterName, None]] = Map()
+_NO_CAUSE: Final[Causes] = frozenset()
+_EDITED: Final[Causes] = frozenset({"edited"})
+_SHARE: Final[Causes] = frozenset({"share"})
+_TARGET: Final[Causes] = frozenset({"target"})
 
 
 def _uncounted(world: World) -> tuple[World, list[Change]]:

@@ -10,8 +10,8 @@ others take marks nobody; another policy marks all whose kind is decided by it.
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
 and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
-mark set after that decision stands too, or by it where the same answer goes on with a refusal. So does one that a decision of a later kind set: the turn
-of its own kind was over by then.
+mark set after that decision stands too, or by it where the same answer goes on with a refusal. So
+does one that a decision of a later kind set: the turn of its own kind was over by then.
 """
 
 from collections.abc import Iterable

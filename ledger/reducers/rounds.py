@@ -10,8 +10,9 @@ itself counts only if it evicted, and what follows from it in the same event doe
 It closes inside the event that is the policy's ``round.max_events``-th from the one that made it
 due, after the kinds of decisions that come before; or when its deadline fires, so many milliseconds
 after it became due, or after the policy began to say so. One that was full goes on inside the next
-event, or when its new deadline fires: at once if the policy has none. Under ``hold`` events are counted and the deadline is held back; once it is lifted, it is set
-again, to the same moment or to the present, whichever is later.
+event, or when its new deadline fires: at once if the policy has none. Under ``hold`` events are
+counted and the deadline is held back; once it is lifted, it is set again, to the same moment or to
+the present, whichever is later.
 
 A round that had nothing to say left no decision. That it closed is therefore not read off its
 decisions but off the World before what comes next (``begun``), which is as it was when it closed.

@@ -11,14 +11,16 @@ back holds its disk and is waited for, as long as the policy says when it breaks
 all it is replaced at once. What an event releases is free at once. That a node is not ready changes
 nothing for the replicas there.
 
-What is reserved of a default disk is for the policy to say, where its owner does not: so much of it as the policy
-says at that moment. It stays until an event says otherwise; another policy is about disks that come.
+What is reserved of a default disk is for the policy to say, where its owner does not: so much of it
+as the policy says at that moment. It stays until an event says otherwise; another policy is about
+disks that come.
 
 A node that waits for as many broken replicas to come back as ``rebuild_limit`` says is busy: it takes no replica
 that would have to be rebuilt there from others.
 
 Whoever is refused and waits for disks may be served when any disk, or a node with disks, is not as
-it was, but for a disk that only offers less, or something is given back, or a node is busy no more. A refusal ends by the event itself if nothing is wanted any more.
+it was, but for a disk that only offers less, or something is given back, or a node is busy no more.
+A refusal ends by the event itself if nothing is wanted any more.
 """
 
 from collections.abc import Iterable, Sequence
