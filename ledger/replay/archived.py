@@ -185,7 +185,7 @@ async def _decisions(
 
 def _begun(archive: Archive, tree: Tree, keys: Sequence[Key]) -> GrownTree:
     """A tree as it was where the archive begins."""
-    frontier = getattr(archive.manifest.begins, tree)
+    frontier = archive.manifest.begins.of(tree)
     return GrownTree(
         TreeInArchive(archive, tree), archive.manifest.fleet, tree, keys, frontier=frontier
     )
