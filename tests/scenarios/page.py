@@ -739,6 +739,8 @@ def _whole(text: str | None) -> int | None:
 
 
 def _setting(path: str, text: str) -> PolicyValue:
+    if path in {"fairshare.job_order", "fairshare.voters.preempt", "fairshare.voters.reclaim"}:
+        return None if text == "null" else tuple(_names(text))
     if path != "fairshare.history" or text == "null":
         return _value(text)
     told: dict[str, Any] = {name: _value(value) for name, value in _pairs(text).items()}
