@@ -19,11 +19,12 @@ from ledger.log.detached import stretches
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import LEAF_LAYOUT
 from ledger.log.merkle import LEAF_PREFIX
+from ledger.replay.told_events import RECOVERED
 
 PAGE: Final = 1000
 
 _LARGE: Final = 16 * 1024
-"""Bytes of a payload that does not come with its page."""
+"""Bytes of a payload that does not come with its page, but of an event with which a life begins."""
 
 POSITION, LEAF, PAYLOAD, INCARNATION, TYPE, SUBJECT, RECORDED_AT = 0, 1, 2, 3, 6, 7, 9
 """Places of a row."""
@@ -38,7 +39,7 @@ COLUMNS: Final = (
 """The same by the names they have in an archive."""
 
 _EVENTS: Final = f"""
-SELECT position, leaf, CASE WHEN octet_length(payload) < {_LARGE} THEN payload END,
+SELECT position, leaf, CASE WHEN octet_length(payload) < {_LARGE} OR type = $4 THEN payload END,
        incarnation, source, id, type, subject, event_time_micros, recorded_at_micros, revision,
        channel, topic, partition, coordinate
   FROM ledger.events WHERE fleet = $1 AND position >= $2 AND position < $3
@@ -68,11 +69,12 @@ async def event_pages(
             continue
         with refusals_named():
             statement = await connection.prepare(_EVENTS)
-            rows = await statement.fetch(fleet.number, stretch.first, stretch.before)
+            rows = await statement.fetch(fleet.number, stretch.first, stretch.before, RECOVERED)
         while rows:
             yield list(rows)
             with refusals_named():
-                rows = await statement.fetch(fleet.number, rows[-1][POSITION] + 1, stretch.before)
+                after = rows[-1][POSITION] + 1
+                rows = await statement.fetch(fleet.number, after, stretch.before, RECOVERED)
 
 
 async def payload(connection: Connection, fleet: Fleet, row: Row) -> bytes:

@@ -169,8 +169,7 @@ def _note_lives(tree: GrownTree, rows: Sequence[Row]) -> None:
     """Note which lives begin in a page, and with what."""
     tree.life = rows[-1][INCARNATION]
     for row in rows:
-        # One that has no room in its page names more ends than there are.
-        if row[TYPE] == RECOVERED and row[PAYLOAD] is not None:
+        if row[TYPE] == RECOVERED:
             said = orjson.loads(row[PAYLOAD])["data"]["signed"]
             ends = [(one["origin"], one["size"], one["root"]) for one in said]
             tree.recovered(row[INCARNATION], ends)
