@@ -68,8 +68,8 @@ class NaiveIncidents:
     def _restate(self) -> None:
         """Where nobody is bound any more a node is cut as it told last, before anything else happens."""
         for subject, (life, fact) in list(self.otherwise.items()):
-            being = self.fleet.beings["node"][subject]
-            if being.fact is None or being.life != life:
+            being = self.fleet.beings["node"].get(subject)
+            if being is None or being.fact is None or being.life != life:
                 del self.otherwise[subject]
             elif not self._is_bound(subject):
                 being.fact = fact

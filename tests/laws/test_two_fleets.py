@@ -33,7 +33,8 @@ def lived(seed: int) -> list[tuple[World, Happening, Step]]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(8))
+# In the last one a node with other cores than it tells of is forgotten.
+@pytest.mark.parametrize("seed", [*range(8), 4019])
 def test_a_fleet_that_looks_at_everything_deploys_the_same(seed: int) -> None:
     happenings = history(seed, EVENTS)
 
