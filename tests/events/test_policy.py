@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from ledger.events.codec import decode
+from ledger.facts import algorithms
 from ledger.facts.control import PolicyChanged
 from ledger.facts.policy import (
     GracePolicy,
@@ -115,9 +116,11 @@ def test_history_is_switched_on_and_off_as_a_whole() -> None:
 def test_a_version_that_no_release_has_is_refused_and_one_in_a_log_is_read() -> None:
     said = with_data(POLICY, {"algorithms": {"engine": 99}})
 
+    # Other tests may have brought versions, and what was brought means something for good.
+    known = ", ".join(map(str, algorithms.numbers("engine")))
     assert refused(said) == (
         "unknown_algorithm",
-        "data.algorithms.engine: 99, but there is 1",
+        f"data.algorithms.engine: 99, but there is {known}",
     )
     stored = json.dumps(said).encode()
     assert decode(stored, revision=1) == PolicyChanged((("algorithms.engine", 99),), None)
