@@ -24,6 +24,7 @@ from ledger.facts.genesis import Genesis
 from ledger.log import detached
 from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection, refusals_named
+from ledger.log.decisions import COLUMNS
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event as folded
 from ledger.log.garbage import seldom_collected
@@ -49,24 +50,11 @@ from ledger.views.proposals import ENDED_PROPOSALS, ended_proposals
 from ledger.views.refusals import ENDED_REFUSALS
 from ledger.views.table import Row, Table
 
+RECORDED: Final = ("record", "digest")
+"""What a decision is recorded by; the other columns follow from it."""
+
 DECISIONS: Final = Table(
-    "decisions",
-    (
-        "fleet",
-        "number",
-        "incarnation",
-        "position",
-        "kind",
-        "subject",
-        "algorithm",
-        "version",
-        "branch",
-        "moved",
-        "previous_number",
-        "result",
-        "reasons",
-    ),
-    key=2,
+    "decisions", tuple(name for name in COLUMNS if name not in RECORDED), key=2
 )
 
 AS_RECORDED: Final = {

@@ -48,38 +48,6 @@ class Open:
 
 
 @dataclass(slots=True)
-class NaiveApprovals:
-    """What is carried out before volumes are asked: a part of its own, because it comes before them."""
-
-    fleet: NaiveFleet
-    proposals: "NaiveProposals | None" = None
-
-    def __post_init__(self) -> None:
-        self.fleet.parts.append(self)
-
-    def moments(self) -> list[Moment]:
-        """Nothing runs out."""
-        return []
-
-    def fired(self, moment: Moment) -> None:
-        """Nothing runs out."""
-
-    def heard(self, fact: Fact, subject: str) -> None:
-        """Told to the proposals."""
-
-    def folded(self) -> None:
-        """What follows is seen by the proposals, after the disks."""
-
-    def settled(self) -> None:
-        """Nothing follows."""
-
-    def decide(self, moment: Moment | None) -> list[Said]:
-        """Carry out what was approved, the lowest number first."""
-        assert self.proposals is not None
-        return self.proposals.carried_out(moment)
-
-
-@dataclass(slots=True)
 class NaiveProposals:
     """What is proposed after everything else was decided."""
 

@@ -47,39 +47,6 @@ class Open:
 
 
 @dataclass(slots=True)
-class NaiveApprovals:
-    """What is carried out between targets and deployments: a part of its own, because it comes before those."""
-
-    fleet: NaiveFleet
-    repairs: "NaiveRepairs | None" = None
-
-    def __post_init__(self) -> None:
-        self.fleet.parts.append(self)
-
-    def moments(self) -> list[Moment]:
-        """Nothing runs out."""
-        return []
-
-    def fired(self, moment: Moment) -> None:
-        """Nothing runs out."""
-
-    def heard(self, fact: Fact, subject: str) -> None:
-        """Told to the repairs."""
-
-    def folded(self) -> None:
-        """What follows is seen by the repairs, after the deployments."""
-
-    def settled(self) -> None:
-        """Nothing follows."""
-
-    def decide(self, moment: Moment | None) -> list[Said]:
-        """Carry out what was approved, the lowest number first."""
-        assert self.repairs is not None
-        said = self.repairs.deployments.targets_decided(moment)
-        return said + self.repairs.carried_out(moment)
-
-
-@dataclass(slots=True)
 class NaiveRepairs:
     """What is proposed without being asked for."""
 
@@ -120,8 +87,8 @@ class NaiveRepairs:
         return sorted(one.number for one in self.open.values() if not one.lives)
 
     def carried_out(self, moment: Moment | None) -> list[Said]:
-        """Everything that is approved and open."""
-        said = []
+        """Targets first, then everything that is approved and open."""
+        said = self.deployments.targets_decided(moment)
         for subject, one in sorted(self.open.items(), key=lambda item: item[1].number):
             if one.number not in self.approved:
                 continue

@@ -29,10 +29,11 @@ from tests.histories import (
 )
 from tests.laws import disk_histories, two_stores
 from tests.laws.job_histories import Happening, long_histories
+from tests.laws.naive_approvals import NaiveApprovals
 from tests.laws.naive_disks import NaiveDisks
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Said
-from tests.laws.naive_proposals import NaiveApprovals, NaiveProposals
+from tests.laws.naive_proposals import NaiveProposals
 
 
 def at_once(drawn: Sequence[Any]) -> list[Happening]:
@@ -144,7 +145,8 @@ def agrees(history: list[Happening]) -> list[Decision]:
     naive = NaiveFleet(salt=FLEET)
     approvals = NaiveApprovals(naive)
     disks = NaiveDisks(naive)
-    approvals.proposals = proposals = NaiveProposals(naive, disks)
+    proposals = NaiveProposals(naive, disks)
+    approvals.carry_out = proposals.carried_out
     made: list[Decision] = []
     for drawn, source, after in history:
         fact = meant(drawn, [one.number for one in proposals.open.values()])

@@ -34,13 +34,14 @@ from tests.histories import FLEET, History, allocation, approved, subject_of
 from tests.laws import split_histories
 from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
 from tests.laws.naive_admissions import NaiveAdmissions
+from tests.laws.naive_approvals import NaiveApprovals
 from tests.laws.naive_book import Bound
 from tests.laws.naive_deployments import NaiveDeployments, Standing, told
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_incidents import NaiveIncidents
 from tests.laws.naive_jobs import NaiveJobs
 from tests.laws.naive_part import Said, heading
-from tests.laws.naive_repairs import NaiveApprovals, NaiveRepairs
+from tests.laws.naive_repairs import NaiveRepairs
 
 
 def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
@@ -54,7 +55,8 @@ def difference(happenings: Sequence[Happening], reached: Counter[str] | None = N
     approvals = NaiveApprovals(naive)
     deployments = NaiveDeployments(naive)
     NaiveJobs(naive)
-    approvals.repairs = repairs = NaiveRepairs(naive, deployments, admissions)
+    repairs = NaiveRepairs(naive, deployments, admissions)
+    approvals.carry_out = repairs.carried_out
     NaiveIncidents(naive, admissions)
     for place, (drawn, after) in enumerate(happenings):
         fact = admissions.meant(drawn)

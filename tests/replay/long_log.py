@@ -20,6 +20,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+import typer
+
 from ledger.cli.bench.processes import cpu_seconds, memory_mb
 from ledger.engine import decider
 from ledger.engine.snapshots import Interval
@@ -173,7 +175,7 @@ async def main(events: int, workers: int) -> int:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - this is a command
+    typer.echo(line)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import asyncpg
 import orjson
+import typer
 
 from ledger.admission import answering, asking
 from ledger.cli.simulator.history import Simulation
@@ -671,11 +672,11 @@ async def main(runs: int, seed: int, every: int, jobs: int) -> int:
             kind = "found" if found.located else "could not be"
             if not found.good:
                 kind = "BAD"
-                print(found.line(), flush=True)  # noqa: T201 - this is a command
+                typer.echo(found.line())
             counted[kind] += 1
             if counted.total() % every == 0:
                 told = f"{counted.total()} runs: {dict(counted)}"
-                print(told, flush=True)  # noqa: T201 - this is a command
+                typer.echo(told)
         await connection.close()
 
     async with session_postgres() as postgres:
@@ -684,7 +685,7 @@ async def main(runs: int, seed: int, every: int, jobs: int) -> int:
                 assert await made.verified() is None
                 await asyncio.gather(*(some(made.url) for _ in range(jobs)))
     told = f"{runs} runs from seed {seed}: {dict(sorted(counted.items()))}"
-    print(told)  # noqa: T201 - this is a command
+    typer.echo(told)
     return 1 if counted["BAD"] else 0
 
 

@@ -43,6 +43,7 @@ from typing import Any, Final, Literal, get_args
 import asyncpg
 import orjson
 import structlog
+import typer
 
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Sizes
@@ -581,16 +582,16 @@ async def play(seeds: Sequence[int]) -> int:
             for seed in seeds:
                 report = await Run(shared, seed).play()
                 reports.append(report)
-                print(report.line(), flush=True)  # noqa: T201 - this is a command
+                typer.echo(report.line())
                 for log in sorted(shared.logs.glob(f"{seed}-*.log")):
                     if report.trouble:
                         tail = log.read_text(errors="replace").splitlines()[-25:]
-                        print(f"--- {log.name}", *tail, sep="\n", flush=True)  # noqa: T201 - as above
+                        typer.echo("\n".join([f"--- {log.name}", *tail]))
                     log.unlink()
     failed = [report.seed for report in reports if report.trouble]
     faults: Counter[str] = sum((report.faults for report in reports), Counter())
     felt: Counter[str] = sum((report.felt for report in reports), Counter())
-    print(  # noqa: T201 - as above
+    typer.echo(
         f"{len(reports)} runs, {len(failed)} failed {failed};"
         f" {sum(report.decisions for report in reports)} decisions,"
         f" {sum(report.deciders for report in reports)} deciders,"

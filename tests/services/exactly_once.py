@@ -42,6 +42,7 @@ from typing import Any, Final, Literal, get_args
 
 import asyncpg
 import orjson
+import typer
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
@@ -759,7 +760,7 @@ async def play(seeds: Sequence[int], *, nodes: int) -> int:
             for seed in seeds:
                 report = await Run(shared, seed).play()
                 reports.append(report)
-                print(report.line(), flush=True)  # noqa: T201 - this is a command
+                typer.echo(report.line())
                 if report.trouble:
                     _show_logs(shared.logs, seed)
                 for log in shared.logs.glob(f"{seed}-*.log"):
@@ -767,7 +768,7 @@ async def play(seeds: Sequence[int], *, nodes: int) -> int:
     failed = [r.seed for r in reports if r.trouble]
     faults: Counter[str] = sum((r.faults for r in reports), Counter())
     felt: Counter[str] = sum((r.felt for r in reports), Counter())
-    print(  # noqa: T201 - this is a command
+    typer.echo(
         f"{len(reports)} runs, {len(failed)} failed {failed}; {sum(r.sent for r in reports)} sent,"
         f" {sum(r.events for r in reports)} events, {sum(r.duplicates for r in reports)}"
         f" duplicates, {sum(r.quarantined for r in reports)} quarantined,"
@@ -780,7 +781,7 @@ async def play(seeds: Sequence[int], *, nodes: int) -> int:
 def _show_logs(logs: Path, seed: int) -> None:
     for log in sorted(logs.glob(f"{seed}-*.log")):
         tail = log.read_text(errors="replace").splitlines()[-25:]
-        print(f"--- {log.name}", *tail, sep="\n", flush=True)  # noqa: T201 - this is a command
+        typer.echo("\n".join([f"--- {log.name}", *tail]))
 
 
 def main() -> int:
