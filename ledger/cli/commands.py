@@ -1,46 +1,93 @@
-"""Which commands there are. What each does is in a module of its own."""
+"""Which commands there are. What each does is in a module of its own, which is loaded when it is asked for.
 
-from typing import Annotated
+Whoever types one command would wait longest for the modules of all the others: together they load for
+more than a second. So the table below says where a command is, and only ``every_command``, for help,
+completion and words that are no command, loads what it names.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
 
 from ledger import __version__
-from ledger.cli import (
-    archiving,
-    audit,
-    deciding,
-    demo,
-    intake,
-    kafka,
-    operating,
-    quarantine,
-    readers,
-    recovering,
-    replaying,
-    sealing,
-    serving,
-    simulating,
-    sql,
-    standing,
-    watching,
-)
-from ledger.cli.bench import main as bench
-from ledger.cli.explain import diff as differing
-from ledger.cli.explain import main as explaining
-from ledger.cli.solve import main as solving
-from ledger.cli.what_if import main as what_if
 
-app = typer.Typer(
-    name="ledger",
-    help=(
-        "An event-sourced scheduling ledger: clusters stream what happened, one log fixes the order,"
-        " decisions follow that anyone can recompute.\n\n"
-        "Start with `ledger demo`."
-    ),
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
+START, STREAM, ASK, RUN = "Start here", "Stream events in", "Ask and audit", "Operate"
+
+COMMANDS: Final[dict[str, tuple[str, Callable[[], Any]]]] = {
+    "demo": (START, lambda: _module("demo").demo),
+    "up": (START, lambda: _module("operating").up),
+    "down": (START, lambda: _module("operating").down),
+    "status": (START, lambda: _module("standing").status),
+    "ingest": (STREAM, lambda: _module("intake").ingest),
+    "consume": (STREAM, lambda: _module("kafka").consume),
+    "decide": (STREAM, lambda: _module("deciding").decide),
+    "publish": (STREAM, lambda: _module("kafka").publish),
+    "serve": (STREAM, lambda: _module("serving").serve),
+    "simulate": (STREAM, lambda: _module("simulating").simulate),
+    "watch": (ASK, lambda: _module("watching").watch),
+    "sql": (ASK, lambda: _module("sql").sql),
+    "explain": (ASK, lambda: _module("explain.main").explain),
+    "diff": (ASK, lambda: _module("explain.diff").diff),
+    "verify": (ASK, lambda: _module("audit").verify),
+    "replay": (ASK, lambda: _module("replaying").replay),
+    "what-if": (ASK, lambda: _module("what_if.main").what_if),
+    "prove": (ASK, lambda: _module("sealing").prove),
+    "verify-proof": (ASK, lambda: _module("sealing").verify_proof),
+    "solve": (ASK, lambda: _module("solve.main").solve),
+    "export": (RUN, lambda: _module("archiving").export),
+    "migrate": (RUN, lambda: _module("operating").migrate),
+    "maintain": (RUN, lambda: _module("operating").maintain),
+    "recover": (RUN, lambda: _module("recovering").recover),
+    "seal": (RUN, lambda: _module("sealing").seal),
+    "witness": (RUN, lambda: _module("sealing").witness),
+    "key": (RUN, lambda: _module("sealing").key_app),
+    "quarantine": (RUN, lambda: _module("quarantine").app),
+    "partitions": (RUN, lambda: _module("kafka").partitions_app),
+    "fleets": (RUN, lambda: _module("intake").fleets_app),
+    "readers": (RUN, lambda: _module("readers").app),
+    "bench": (RUN, lambda: _module("bench.main").app),
+}
+"""The panel under which each is listed, and how its function or group of commands is come by."""
+
+
+def _module(name: str) -> Any:
+    return import_module(f"ledger.cli.{name}")
+
+
+def every_command() -> typer.Typer:
+    """The ``ledger`` command with all that it can do."""
+    return _app(tuple(COMMANDS))
+
+
+def as_asked(words: Sequence[str]) -> typer.Typer:
+    """The ``ledger`` command with what these words, as typed behind it, ask for."""
+    asked = words[0] if words else ""
+    return _app((asked,)) if asked in COMMANDS else every_command()
+
+
+def _app(names: Sequence[str]) -> typer.Typer:
+    app = typer.Typer(
+        name="ledger",
+        help=(
+            "An event-sourced scheduling ledger: clusters stream what happened, one log fixes the"
+            " order, decisions follow that anyone can recompute.\n\n"
+            "Start with `ledger demo`."
+        ),
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name in names:
+        panel, load = COMMANDS[name]
+        found = load()
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, rich_help_panel=panel)(found)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -49,7 +96,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -59,39 +105,3 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the command itself."""
-
-
-START, STREAM, ASK, RUN = "Start here", "Stream events in", "Ask and audit", "Operate"
-
-app.command("demo", rich_help_panel=START)(demo.demo)
-app.command("up", rich_help_panel=START)(operating.up)
-app.command("down", rich_help_panel=START)(operating.down)
-app.command("status", rich_help_panel=START)(standing.status)
-app.command("ingest", rich_help_panel=STREAM)(intake.ingest)
-app.command("consume", rich_help_panel=STREAM)(kafka.consume)
-app.command("decide", rich_help_panel=STREAM)(deciding.decide)
-app.command("publish", rich_help_panel=STREAM)(kafka.publish)
-app.command("serve", rich_help_panel=STREAM)(serving.serve)
-app.command("simulate", rich_help_panel=STREAM)(simulating.simulate)
-app.command("watch", rich_help_panel=ASK)(watching.watch)
-app.command("sql", rich_help_panel=ASK)(sql.sql)
-app.command("explain", rich_help_panel=ASK)(explaining.explain)
-app.command("diff", rich_help_panel=ASK)(differing.diff)
-app.command("verify", rich_help_panel=ASK)(audit.verify)
-app.command("replay", rich_help_panel=ASK)(replaying.replay)
-app.command("what-if", rich_help_panel=ASK)(what_if.what_if)
-app.command("prove", rich_help_panel=ASK)(sealing.prove)
-app.command("verify-proof", rich_help_panel=ASK)(sealing.verify_proof)
-app.command("solve", rich_help_panel=ASK)(solving.solve)
-app.command("export", rich_help_panel=RUN)(archiving.export)
-app.command("migrate", rich_help_panel=RUN)(operating.migrate)
-app.command("maintain", rich_help_panel=RUN)(operating.maintain)
-app.command("recover", rich_help_panel=RUN)(recovering.recover)
-app.command("seal", rich_help_panel=RUN)(sealing.seal)
-app.command("witness", rich_help_panel=RUN)(sealing.witness)
-app.add_typer(sealing.key_app, name="key", rich_help_panel=RUN)
-app.add_typer(quarantine.app, name="quarantine", rich_help_panel=RUN)
-app.add_typer(kafka.partitions_app, name="partitions", rich_help_panel=RUN)
-app.add_typer(intake.fleets_app, name="fleets", rich_help_panel=RUN)
-app.add_typer(readers.app, name="readers", rich_help_panel=RUN)
-app.add_typer(bench.app, name="bench", rich_help_panel=RUN)

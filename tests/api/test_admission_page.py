@@ -17,7 +17,7 @@ from ledger.api import access, kubernetes
 from ledger.api.admission import SPARE_SECONDS
 from ledger.api.admitting import OWNER_SECONDS
 from ledger.cli import http_service
-from ledger.cli.commands import app
+from ledger.cli.commands import every_command
 from ledger.errors import SetupProblem
 from ledger.log import lines
 from ledger.log.database import connect
@@ -151,7 +151,7 @@ def test_the_service_account_may_list_what_is_listed_and_nothing_else() -> None:
 def test_the_deployment_starts_a_service_that_there_is(tmp_path: Path) -> None:
     spec = one_of("Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
-    group = get_command(app)
+    group = get_command(every_command())
     assert isinstance(group, TyperGroup)
     serve = group.commands["serve"]
     known = {option for one in serve.params for option in one.opts}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ledger.api import access
 from ledger.cli import http_service
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.errors import SetupProblem
 from tests.api import certificates
 from tests.api.serving import TOKENS, Service, serving, write_access
@@ -40,7 +40,7 @@ def test_the_document_in_the_repository_is_what_the_service_would_say() -> None:
 )
 def test_no_door_stands_open_by_default(options: list[str], why: str) -> None:
     ended = CliRunner().invoke(
-        app, ["serve", *options], env={"COLUMNS": "400", "LEDGER_DATABASE_URL": ""}
+        as_asked(["serve"]), ["serve", *options], env={"COLUMNS": "400", "LEDGER_DATABASE_URL": ""}
     )
 
     assert ended.exit_code != 0

@@ -16,7 +16,7 @@ import yaml
 
 from consumers.local_kafka import jars
 from ledger.api import access
-from ledger.cli.commands import app
+from ledger.cli.commands import every_command
 
 FILE = Path(__file__).parents[2] / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -97,7 +97,7 @@ def test_only_the_host_itself_reaches_a_port() -> None:
 
 @pytest.mark.parametrize("name", sorted(OWN))
 def test_a_service_of_ours_runs_a_command_that_exists(name: str) -> None:
-    commands = getattr(typer.main.get_command(app), "commands", {})
+    commands = getattr(typer.main.get_command(every_command()), "commands", {})
 
     assert SERVICES[name]["command"][0] == name
     assert name in commands

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from typer.testing import CliRunner
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.log import lines
 from ledger.log.archive.layout import TABLES
 from ledger.log.database import connect
@@ -66,7 +66,7 @@ class Said(NamedTuple):
 
 def ledger(words: list[str], url: str = NO_DATABASE) -> Said:
     """What a command says; it runs in this process, since each of its own takes long to start."""
-    done = CliRunner().invoke(app, words, env={"LEDGER_DATABASE_URL": url})
+    done = CliRunner().invoke(as_asked(words), words, env={"LEDGER_DATABASE_URL": url})
     return Said(done.exit_code, done.stdout, done.stderr)
 
 

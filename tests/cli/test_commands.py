@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from consumers import __main__ as consuming
 from ledger.cli import deciding
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.log.database import connect
 from tests.events_for_tests import cluster_line, workload_line
 
@@ -22,7 +22,7 @@ class Command:
 
     def __call__(self, *words: str, code: int = 0, stdin: bytes | None = None) -> Result:
         surroundings = {"LEDGER_DATABASE_URL": self._url, "LEDGER_FLEET_CREATE": "auto"}
-        answer = CliRunner().invoke(app, list(words), input=stdin, env=surroundings)
+        answer = CliRunner().invoke(as_asked(words), list(words), input=stdin, env=surroundings)
         assert answer.exit_code == code, (words, answer.output, answer.exception)
         return answer
 
@@ -275,7 +275,7 @@ def test_on_a_database_of_ones_own_an_unknown_fleet_is_set_aside(
     path.write_bytes(cluster_line(1))
     words = ["ingest", str(path), "--database-url", database_url, "--json"]
 
-    answer = CliRunner().invoke(app, words, env={"LEDGER_FLEET_CREATE": None})
+    answer = CliRunner().invoke(as_asked(words), words, env={"LEDGER_FLEET_CREATE": None})
 
     assert json.loads(answer.stdout) == {
         "appended": 0,

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from typer.testing import CliRunner, Result
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.cli.explain.differences import Difference, difference
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Sizes
@@ -135,7 +135,7 @@ async def test_nothing_differs_from_itself(reader: Connection) -> None:
 
 
 def asked(database_url: str, *said: str) -> Result:
-    return CliRunner().invoke(app, ["diff", "--database-url", database_url, *said])
+    return CliRunner().invoke(as_asked(["diff"]), ["diff", "--database-url", database_url, *said])
 
 
 REMOVED = json.dumps(

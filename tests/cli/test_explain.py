@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from typer.testing import CliRunner, Result
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.cli.explain import finding, telling, words
 from ledger.cli.explain.checking import check
 from ledger.cli.explain.derivation import derive
@@ -183,7 +183,9 @@ def test_what_is_short_is_told_as_instances_and_as_amounts() -> None:
 
 
 def asked(database_url: str, *said: str) -> Result:
-    return CliRunner().invoke(app, ["explain", "--database-url", database_url, *said])
+    return CliRunner().invoke(
+        as_asked(["explain"]), ["explain", "--database-url", database_url, *said]
+    )
 
 
 def as_login(database_url: str, name: str) -> str:

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Shares, Sizes
 
 
 def simulate(*words: str, code: int = 0, url: str = "") -> Result:
-    answer = CliRunner().invoke(app, ["simulate", *words], env={"LEDGER_DATABASE_URL": url})
+    answer = CliRunner().invoke(
+        as_asked(["simulate"]), ["simulate", *words], env={"LEDGER_DATABASE_URL": url}
+    )
     assert answer.exit_code == code, (words, answer.output, answer.exception)
     return answer
 
@@ -72,7 +74,9 @@ def test_unless_told_otherwise_a_history_goes_on_for_a_while_after_the_fleet_sta
 def test_a_history_can_go_into_the_log(database_url: str) -> None:
     simulate("--log", "--events", "400", "--clock", "event", url=database_url)
     answer = CliRunner().invoke(
-        app, ["decide", "--until-idle", "--json"], env={"LEDGER_DATABASE_URL": database_url}
+        as_asked(["decide"]),
+        ["decide", "--until-idle", "--json"],
+        env={"LEDGER_DATABASE_URL": database_url},
     )
 
     decided = json.loads(answer.stdout)

@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+from ledger.cli.commands import as_asked
 from ledger.cli.solve.catalogue import CATALOGUE
-from ledger.cli.solve.main import app
 from ledger.cli.solve.reading import LONGEST_LINE
 from ledger.events.contract import without_nulls
 from tests.vectors.test_core_vectors import FACTS, Fact
@@ -176,6 +176,7 @@ def test_who_types_questions_is_told_how_to_end() -> None:
 
 
 WITH_A_MISTAKE = """
+from ledger.cli.commands import as_asked
 from ledger.cli.solve import main
 from ledger.cli.solve.asking import Op, Question
 from ledger.cli.solve.catalogue import Catalogue
@@ -185,7 +186,7 @@ def fail(asked):
 
 op = Op("toy.fail", "fail", Question, fail, str)
 main.CATALOGUE = Catalogue({**main.CATALOGUE.systems, "toy": lambda: (op,)})
-main.app()
+as_asked(["solve"])(["solve"])
 """
 
 
@@ -262,7 +263,7 @@ def test_the_schema_of_an_op_that_is_none_is_not_shown() -> None:
 
 @pytest.mark.parametrize("op", [op.name for op in CATALOGUE.ops()])
 def test_the_schema_of_an_op_accepts_what_is_asked_of_it(op: str) -> None:
-    shown = json.loads(CliRunner().invoke(app, ["--schema", op]).stdout)
+    shown = json.loads(CliRunner().invoke(as_asked(["solve"]), ["solve", "--schema", op]).stdout)
 
     jsonschema.Draft202012Validator.check_schema(shown)
     validator = jsonschema.Draft202012Validator(shown)

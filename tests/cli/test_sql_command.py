@@ -13,7 +13,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from ledger.cli import arrow_files
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.errors import SetupProblem
 from ledger.views.query import Answer
 
@@ -25,7 +25,9 @@ VALUES = (
 
 
 def sql(url: str, *words: str, said: str | None = None, code: int = 0) -> Result:
-    answer = CliRunner().invoke(app, ["sql", "--database-url", url, *words], input=said)
+    answer = CliRunner().invoke(
+        as_asked(["sql"]), ["sql", "--database-url", url, *words], input=said
+    )
     assert answer.exit_code == code, answer.output
     return answer
 
@@ -123,7 +125,9 @@ def test_what_does_not_go_together_is_refused(database_url: str) -> None:
 
 def test_readers_are_granted_and_listed(database_url: str) -> None:
     def readers(*words: str, code: int = 0) -> Result:
-        answer = CliRunner().invoke(app, ["readers", *words, "--database-url", database_url])
+        answer = CliRunner().invoke(
+            as_asked(["readers"]), ["readers", *words, "--database-url", database_url]
+        )
         assert answer.exit_code == code, answer.output
         return answer
 

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.cli.standing import span
 from ledger.cli.watching import FLEETS_SHOWN, fleets_table
 from ledger.log import lines
@@ -205,7 +205,9 @@ class Command:
         self._url = database_url
 
     def __call__(self, *words: str, code: int = 0) -> Result:
-        answer = CliRunner().invoke(app, list(words), env={"LEDGER_DATABASE_URL": self._url})
+        answer = CliRunner().invoke(
+            as_asked(words), list(words), env={"LEDGER_DATABASE_URL": self._url}
+        )
         assert answer.exit_code == code, (words, answer.output, answer.exception)
         return answer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ledger.cli.commands import app
+from ledger.cli.commands import as_asked
 from ledger.cli.what_if import pictures
 from ledger.log import lines
 from ledger.log.database import connect
@@ -44,7 +44,9 @@ async def everything(url: str) -> list[tuple[object, ...]]:
 
 
 def asked(database_url: str, *said: str) -> Result:
-    return CliRunner().invoke(app, ["what-if", "--database-url", database_url, *said])
+    return CliRunner().invoke(
+        as_asked(["what-if"]), ["what-if", "--database-url", database_url, *said]
+    )
 
 
 def test_it_answers_keeps_draws_and_touches_nothing(database_url: str, tmp_path: Path) -> None:

@@ -18,16 +18,12 @@ from ledger.errors import InvalidRequest
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.views.differences import Refused
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=False)
-"""The command by itself, for whoever asks nothing else of the ledger."""
-
 Moment = Annotated[str, typer.Argument(help="A position of the log, or a time (RFC 3339).")]
 
 NUMBERS_TOLD = 6
 """Decisions that a line names: the first ones and the last."""
 
 
-@app.command()
 def diff(
     a: Moment,
     b: Moment,

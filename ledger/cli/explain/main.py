@@ -26,9 +26,6 @@ from ledger.log.database import Connection, connected, refusals_named
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Place, Recorded
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=False)
-"""The command by itself, for whoever asks nothing else of the ledger."""
-
 PLACED: Final = ("division", "deployment", "allocation", "disk_placement")
 """The kinds of decisions that hold places."""
 
@@ -41,7 +38,6 @@ Fleet = Annotated[
 ]
 
 
-@app.command()
 def explain(
     what: Annotated[
         str,

@@ -28,11 +28,7 @@ INTERRUPTED: Final = 130
 An answer that says no is an answer: a run in which every line was answered ends with 0.
 """
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=False)
-"""The command by itself, for whoever asks nothing else of the ledger."""
 
-
-@app.command()
 def solve(
     files: Annotated[
         list[str] | None,

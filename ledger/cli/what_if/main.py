@@ -36,9 +36,6 @@ from ledger.replay.what_if.question import (
 )
 from ledger.units import FleetName, Position
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown", add_completion=False)
-"""The command by itself, for whoever asks nothing else of the ledger."""
-
 OTHERWISE = "What is otherwise"
 RANGE = "Where"
 ANSWER = "The answer"
@@ -46,7 +43,6 @@ ANSWER = "The answer"
 NOW = "now"
 
 
-@app.command()
 def what_if(
     policy: Annotated[
         Path | None,
