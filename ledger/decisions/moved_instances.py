@@ -7,7 +7,7 @@ The moves are looked at in their order, each on nodes as those before it leave t
 from collections.abc import Sequence
 
 from ledger.decisions.answer import Answered
-from ledger.decisions.deployment import SYSTEM, changes, moved
+from ledger.decisions.deployment_record import SYSTEM, changes, moved
 from ledger.decisions.moved_replicas import MOVED
 from ledger.decisions.planned import Hindered
 from ledger.decisions.seats import Floor

@@ -27,14 +27,15 @@ from ledger.core.capacity.volume_reallocation import NoDevice
 from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
-from ledger.decisions import room
+from ledger.decisions import room, versions
 from ledger.decisions.columns import Columns, Counted, columns
-from ledger.decisions.room import MILLI, Wanted
+from ledger.decisions.room import MILLI, Wanted, wanted
 from ledger.decisions.shortlist import Shortlist
 from ledger.decisions.versions import PlacementRules
+from ledger.errors import InvalidRequest
 from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.deployment import Instance, Terms, Volume
-from ledger.facts.workload import Request
+from ledger.facts.workload import DeploySpec, Request, WorkloadUpserted
 from ledger.reducers import book, pods
 from ledger.reducers.book import NOTHING_HELD, Held, Offer, Shared
 from ledger.reducers.instances import holding, node_of
@@ -381,3 +382,16 @@ def _volumes(plan: Sequence[Placed]) -> tuple[Volume, ...]:
 def _placed(volume: Volume) -> Placed:
     (request,) = volume_requests([volume.text])
     return Placed(request, Device(volume.device), volume.size)
+
+
+def nodes_of(
+    world: World, cluster: ClusterName, workload: WorkloadUpserted, deploy: DeploySpec
+) -> Nodes:
+    """The nodes of a cluster for instances of a workload."""
+    try:
+        one = wanted(world, workload)
+    except InvalidRequest:
+        one = None
+    rules = versions.placement(world.policy.algorithms.placement)
+    subject = Subject(f"{workload.namespace}/{workload.name}")
+    return Nodes(world, subject, cluster, rules, one, deploy.node_selector)

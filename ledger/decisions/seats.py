@@ -13,8 +13,8 @@ from typing import Literal
 
 from ledger.core.placement.answer import Placement
 from ledger.core.placement.question import Policy, Request
-from ledger.decisions.deployment import nodes_of, split
-from ledger.decisions.nodes import Nodes
+from ledger.decisions.deployment_turn import split
+from ledger.decisions.nodes import Nodes, nodes_of
 from ledger.facts.deployment import Instance, Terms
 from ledger.facts.workload import DeploySpec, WorkloadUpserted
 from ledger.reducers.instances import Deployed, workload_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.spot.min_available import read_min_available
-from ledger.decisions.deployment import MOST_INSTANCES
+from ledger.decisions.deployment_turn import MOST_INSTANCES
 from ledger.facts.deployment import NodeChange, Waiting
 from ledger.facts.workload import DeployStrategy, Request
 from ledger.reducers.annotations import readable
