@@ -111,7 +111,7 @@ def ask(
 ) -> Asked:
     """Ask as everybody does, then quickly; whoever fails is looked at by Hypothesis.
 
-    With a ``seed`` the examples are the same each time, and what everybody asks is left to everybody.
+    With a ``seed`` the examples are the same each time: the law's own ones, then those drawn quickly.
     """
     usual = law._hypothesis_internal_use_settings
     own_number = usual.max_examples != settings().max_examples
@@ -119,6 +119,8 @@ def ask(
         law(**given)
     if own_number:
         return Asked(usual.max_examples)
+    for own in getattr(law, "hypothesis_explicit_examples", ()):
+        law.hypothesis.inner_test(*own.args, **given, **own.kwargs)
     try:
         quick = SystemRandom().getrandbits(32) if seed is None else seed
         return QuickLaw(law, given).ask(examples, seed=quick)
