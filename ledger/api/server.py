@@ -21,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from ledger.api.access import names_in
 from ledger.api.guard import PEER, Application, Gate, Receive, Scope, Send
 from ledger.errors import SetupProblem
+from ledger.log.garbage import seldom_collected
 
 HEADER_SECONDS: Final = 10.0
 """How long a request line and its headers may take to come, and a connection to say anything."""
@@ -160,15 +161,16 @@ async def serve(
     shown = f"[{at.address}]" if ":" in at.address else at.address
     scheme = "http" if at.certificate is None else "https"
     server = Server(config)
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(server.serve(sockets=[bound]))
-        watching = tasks.create_task(_renew(at.certificate, gate))
-        tasks.create_task(_drain(server, gate, stop, at.drain_seconds, running))
-        await server.listens.wait()
-        listens(f"{scheme}://{shown}:{port}")
-        await running
-        stop.set()
-        watching.cancel()
+    with seldom_collected():
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(server.serve(sockets=[bound]))
+            watching = tasks.create_task(_renew(at.certificate, gate))
+            tasks.create_task(_drain(server, gate, stop, at.drain_seconds, running))
+            await server.listens.wait()
+            listens(f"{scheme}://{shown}:{port}")
+            await running
+            stop.set()
+            watching.cancel()
 
 
 async def _drain(

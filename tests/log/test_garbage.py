@@ -13,6 +13,8 @@ def test_the_last_to_leave_restores_what_the_first_found() -> None:
     second.__enter__()
     first.__exit__(None, None, None)
     assert gc.get_threshold()[0] == OBJECTS
+    assert gc.get_freeze_count() > 0
     second.__exit__(None, None, None)
 
     assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
