@@ -256,8 +256,9 @@ def test_a_replica_that_is_on_another_disk_did_not_fail_there() -> None:
     course, _ = asked(history, Question(without=(leaving(str(position)),)))
 
     assert course.ignored == {"replicas": 1}
-    assert course.branch.disks.volumes["v"].used == 1  # type: ignore[index]
-    assert course.log.disks.volumes["v"].used == 2  # type: ignore[index]
+    volume = Subject("v")
+    assert course.branch.disks.volumes[volume].used == 1
+    assert course.log.disks.volumes[volume].used == 2
 
 
 LINE: dict[str, Any] = {

@@ -63,8 +63,7 @@ def heard(log: World, branch: World, subject: Subject, fact: Fact) -> Heard:
             inner = heard(log, branch, fact.subject, fact.fact)
             if inner.fact is None or inner.fact is fact.fact:
                 return Heard(None if inner.fact is None else fact, inner.ignored)
-            # What was heard of it is of the same kind.
-            left = with_other(fact, fact=inner.fact)  # type: ignore[arg-type]
+            left = with_other(fact, fact=inner.fact)  # type: ignore[arg-type]  # what was heard of it is of the same kind
             return Heard(left, inner.ignored)
         case _:
             return Heard(fact)
