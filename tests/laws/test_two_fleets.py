@@ -6,22 +6,37 @@ is declared; and what still fits where it is stays there, whatever happens to ot
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.deployment import Deployment
+from ledger.facts.event import Fact
 from ledger.facts.workload import WorkloadRescheduled
 from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
-from ledger.units import Subject
-from tests.histories import History
+from ledger.units import Replicas, Subject, Uid
+from tests.histories import (
+    History,
+    cluster_up,
+    deployed,
+    each_takes,
+    job_up,
+    node_up,
+    policy,
+    reschedule,
+    workload_gone,
+    workload_up,
+)
 from tests.laws import split_histories
 from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
 from tests.laws.two_fleets import difference, least_difference
 
 EVENTS = 220
+WEB = "ns/web"
 
 
 def lived(seed: int) -> list[tuple[World, Happening, Step]]:
@@ -40,6 +55,24 @@ def test_a_fleet_that_looks_at_everything_deploys_the_same(seed: int) -> None:
 
     if difference(happenings) is not None:
         pytest.fail(least_difference(happenings))
+
+
+@pytest.mark.parametrize("memory", [2, 8])
+def test_what_is_rescheduled_under_hold_is_asked_alike_once_it_is_lifted(memory: int) -> None:
+    web = workload_up(WEB, 4, cluster="m1", deploy=deployed(), request=each_takes(memory=2))
+    none, undeployed = replace(web, replicas=Replicas(0)), replace(web, deploy=None)
+    other, gone = Uid("other"), workload_gone(WEB)
+    meanwhile: list[Fact] = [none, undeployed, replace(none, uid=other), gone]
+    meanwhile.append(job_up(WEB, 1, "q", memory=1))
+    afterwards = (web, replace(web, uid=other), replace(web, replicas=Replicas(2)), gone)
+    nodes = [node_up("m1", "n1", memory=6), node_up("m1", "n2", memory=2)]
+    begins: list[Fact] = [cluster_up("m1"), *nodes, web, policy({"hold": True})]
+    ends: list[Fact] = [node_up("m1", "n1", memory=memory), policy({"hold": None})]
+
+    for one, again, fresh in product(meanwhile, afterwards, [True, False]):
+        asked = reschedule(WEB, fresh=fresh)
+        for happens in ((one, asked, again), (asked, one, again)):
+            assert difference([Happening(fact, 0) for fact in (*begins, *happens, *ends)]) is None
 
 
 @pytest.mark.parametrize("seed", range(50, 53))
