@@ -383,10 +383,10 @@ class NaiveDeployments:
     def _look_for_growth(self) -> None:
         ground: dict[str, Any] = {}
         for name, fact in self.fleet.all("cluster").items():
-            ground[name] = [replace(fact, revision=None)]
+            ground[name] = [unnumbered(fact)]
         free: dict[str, dict[str, int]] = {}
         for key, node in sorted(self.fleet.all("node").items()):
-            told = (replace(node, revision=None), self.fleet.is_reclaimed(key))
+            told = (unnumbered(node), self.fleet.is_reclaimed(key))
             ground.setdefault(node.cluster, []).append(told)
             free[key] = self.fleet.book.free(key).amounts()
         ways = {
@@ -993,6 +993,11 @@ class NaiveDeployments:
     def _takes_new(self, key: str) -> bool:
         node = self.fleet.fact("node", key)
         return node.ready and node.schedulable and not self.fleet.is_reclaimed(key)
+
+
+def unnumbered(fact: Any) -> Any:
+    """What an object says of itself, of whichever revision."""
+    return fact if fact.revision is None else replace(fact, revision=None)
 
 
 def unused(used: set[int], count: int) -> list[int]:
