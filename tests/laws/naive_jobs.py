@@ -187,7 +187,9 @@ class NaiveJobs:
             if over or (reason == "unknown_queue" and self._queue_of(job) is not None):
                 self.fleet.ended.append(("refusal", job, number))
                 del self.refused[job]
-        self._look()
+        if self.fleet.hold:
+            # Nothing is decided that may take again what was given up.
+            self._look()
 
     def decide(self, moment: Moment | None) -> list[Said]:
         """Who is in no queue; then a round, if it is time."""
