@@ -94,7 +94,7 @@ def test_pods_that_others_place_are_told_to_go_alike() -> None:
         if difference(happenings, reached) is not None:
             pytest.fail(f"seed {seed}, {least_difference(happenings)}")
 
-    assert reached["proposal"] > 5, "otherwise nobody was short"
+    assert reached["proposal repair"] > 5, "otherwise nobody was short"
     assert reached["repair"], "otherwise nobody was told to go"
     assert reached["admission"], "otherwise nobody had a reservation"
 
