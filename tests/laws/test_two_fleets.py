@@ -15,24 +15,35 @@ from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.deployment import Deployment
 from ledger.facts.event import Fact
-from ledger.facts.workload import WorkloadRescheduled
+from ledger.facts.workload import PodObserved, WorkloadRescheduled
 from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
-from ledger.units import Replicas, Subject, Uid
+from ledger.units import NodeName, Replicas, Subject, Uid
 from tests.histories import (
+    SECOND,
     History,
+    admitted,
+    approved,
+    bypassed,
     cluster_up,
     deployed,
+    divided,
     each_takes,
     job_up,
+    listed,
+    node_gone,
     node_up,
+    pod_gone,
+    pod_seen,
+    pods_listed,
     policy,
+    replicaset_up,
     reschedule,
     workload_gone,
     workload_up,
 )
 from tests.laws import split_histories
-from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
+from tests.laws.crowded_histories import CAPACITY, Happening, history, smallest, with_jobs
 from tests.laws.two_fleets import difference, least_difference
 
 EVENTS = 220
@@ -97,6 +108,53 @@ def test_pods_that_others_place_are_told_to_go_alike() -> None:
     assert reached["proposal repair"] > 5, "otherwise nobody was short"
     assert reached["repair"], "otherwise nobody was told to go"
     assert reached["admission"], "otherwise nobody had a reservation"
+
+
+def test_whatever_happens_to_pods_of_which_too_many_are_on_demand_is_told_alike() -> None:
+    above, named = ("ReplicaSet", "web-7"), "shop/web"
+    web = workload_up(named, 3, min_available="3")
+    fewer = replace(web, min_available="1")
+    spot, on_demand = ({CAPACITY: word} for word in ("spot", "on-demand"))
+
+    def seen(name: str) -> PodObserved:
+        pod = pod_seen("m1", "shop", f"web-7-{name}", owner=above, template_hash="7", node="n1")
+        return replace(pod, reservation=f"shop/1/{'abc'.index(name)}")
+
+    begins: list[Fact] = [cluster_up("m1"), node_up("m1", "n1", labels=on_demand), web]
+    begins.append(replicaset_up("m1", "shop", "web-7", ("Deployment", "web"), replicas=3))
+    begins += [admitted(uid, "m1", "shop", above, "7") for uid in ("u0", "u1", "u2")]
+    begins += [*map(seen, "abc"), fewer]
+    happens: list[Fact] = [
+        admitted("u3", "m1", "shop", above, "7"),
+        bypassed("u2"),
+        pods_listed("u2", "7", ["shop/1/0"]),
+        approved(0),
+        replace(fewer, deploy=deployed()),
+        replace(fewer, kind="StatefulSet"),
+        replace(fewer, kind="Job"),
+        replace(fewer, uid=Uid("other")),
+        replace(fewer, division=divided()),
+        replace(fewer, min_available=None),
+        workload_gone(named),
+        replicaset_up("m1", "shop", "web-7", ("Deployment", "web"), replicas=2),
+        replicaset_up("m1", "shop", "web-7", ("Deployment", "other"), replicas=3),
+        replicaset_up("m1", "shop", "web-7", None, replicas=3),
+        pod_gone("m1", "shop", "web-7-a"),
+        replace(seen("b"), phase="Failed"),
+        replace(seen("b"), node=NodeName("n2")),
+        replace(seen("b"), owner=None),
+        listed("m1", "pod", ["shop/web-7-a"]),
+        node_up("m1", "n1", labels=spot),
+        node_gone("m1", "n1"),
+    ]
+
+    reached: Counter[str] = Counter()
+    for fact in happens:
+        facts = (*begins, fact, fewer, policy({}))
+        assert difference([Happening(each, SECOND) for each in facts], reached) is None
+    needless = reached["proposal surplus"] - len(happens)
+    assert needless > len(happens) // 2, "otherwise nothing came of most of them"
+    assert reached["repair"], "otherwise nobody was lowered"
 
 
 @pytest.mark.long
