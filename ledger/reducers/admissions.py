@@ -310,9 +310,9 @@ def _may_be_short(world: World, replicaset: Subject) -> World:
 
 
 def _may_be_needless(world: World, replicaset: Subject) -> World:
-    """A pod of a template is on its way: as long as it is, none of them is to be evicted."""
+    """A pod of a template is on its way: as long as it is, none of them is to be evicted or lowered."""
     subject = _whose_pods(world, replicaset)
-    if subject is None or not proposals.evicts(world, subject):
+    if subject is None or not proposals.names_pods(world, subject):
         return world
     return proposals.may_be_short(world, [subject])
 

@@ -16,8 +16,9 @@ An order for so many instances on each node (EACH) is open from the moment at wh
 above nothing, or the order is edited, until it is served; a share of nothing forgets it.
 
 When the life of a workload is over, what it holds stays until a decision gives it up; until then it is
-remembered what was decided about it, even if the workload is forgotten before. A refusal ends by the
-event itself where nothing is held that a decision would be about.
+remembered what was decided about it, even if the workload is forgotten before. The life after it holds
+nothing of that: without a share it is asked nothing, whatever happens to it. A refusal ends by the event
+itself where nothing is held that a decision would be about.
 """
 
 from collections.abc import Callable, Sequence
@@ -134,7 +135,7 @@ def shared(
         )
         if after != before:
             world = _put(world, subject, after)
-        if because and (share or after.instances):
+        if because and (share or (after.instances and not after.over)):
             world = _ask(world, Question("deployment", subject), because)
         if share and fact is not None and fact.min_available is not None:
             touched = because | _EDITED if retargeted else because

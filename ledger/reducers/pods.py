@@ -137,13 +137,15 @@ def node_cordoned(world: World, node: Subject) -> World:
 def may_be_short(world: World, crews: Iterable[Crew]) -> World:
     """Where the ledger decides no nodes, too few of these pods may be on on-demand nodes now.
 
-    Nor are those to be evicted any more of whom that was to be said, and is not now.
+    Nor are those to be evicted or lowered any more of whom that was to be said, and is not now.
     """
     subjects = {
         crew.subject
         for crew in crews
         if crew.kind in _SPLIT
-        and (_is_split(world.workload(crew.owner), crew) or proposals.evicts(world, crew.subject))
+        and (
+            _is_split(world.workload(crew.owner), crew) or proposals.names_pods(world, crew.subject)
+        )
     }
     return proposals.may_be_short(world, sorted(subjects)) if subjects else world
 

@@ -123,10 +123,11 @@ def may_be_short(world: World, subjects: Iterable[Subject]) -> World:
     return _with(world, replace(world.proposals, looked_at=looked_at))
 
 
-def evicts(world: World, subject: Subject) -> bool:
-    """Whether it is proposed to evict pods of a workload in a cluster."""
-    open_ = world.proposals.open.get(Matter("repair", subject))
-    return open_ is not None and not open_.moves[0].into
+def names_pods(world: World, subject: Subject) -> bool:
+    """Whether it is proposed to evict pods of a workload in a cluster, or to lower some."""
+    open_ = world.proposals.open
+    repair = open_.get(Matter("repair", subject))
+    return Matter("surplus", subject) in open_ or (repair is not None and not repair.moves[0].into)
 
 
 def released(world: World, subject: Subject, things: Collection[str]) -> World:

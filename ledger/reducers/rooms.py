@@ -200,7 +200,7 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     stirred: dict[ClusterName, list[NodeName]] = {}
     counts: dict[ClusterName, int] = {}
     changed: dict[ClusterName, None] = {}
-    moved: list[ClusterName] = []
+    moved: list[tuple[Subject, book.Loose | None, book.Loose | None]] = []
     kept: dict[ClusterName, None] = {}
     divisions_wait, listed = bool(after.retries.waiting), after.retries.listed
     for subject in subjects:
@@ -216,20 +216,20 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
         same = _declares_the_same(was, is_)
         if (there.held[0] is there.held[1] and same) or was is is_ is None:
             continue
-        if was is None or is_ is None:
-            moved.append(cluster)
-        elif not _is_read(after):
-            # That rounds are to look again is known already.
-            pass
-        elif book.loose(was, there.held[0]) != book.loose(is_, there.held[1]):
-            moved.append(cluster)
-        elif takes_work(after, cluster):
-            after = rounds.relabelled_node(after, cluster, was.labels, is_.labels)
+        # Else it is known already that rounds are to look again.
+        if _is_read(after) and takes_work(after, cluster):
+            had, has = (
+                None if node is None else book.loose(node, held)
+                for node, held in zip((was, is_), there.held, strict=True)
+            )
+            if had != has:
+                moved.append((subject, had, has))
+            elif was is not None and is_ is not None:
+                after = rounds.relabelled_node(after, cluster, was.labels, is_.labels)
         if (divisions_wait or awaited) and (not same or book.grew(*there.offers)):
             changed[cluster] = None
     after = replace(after, rooms=_stirred(after.rooms, stirred, counts))
-    if any(takes_work(after, cluster) for cluster in moved):
-        after = rounds.changed(after)
+    after = rounds.stirred(after, moved) if moved else after
     world = grew(after, sorted(changed))
     for cluster in sorted(kept):
         world = grew_for(world, ("nodes", cluster))

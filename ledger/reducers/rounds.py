@@ -2,8 +2,8 @@
 
 A round is due from the first event after which a task of a known queue waits and anything that
 rounds read is not as the last one left it: the tasks that wait, the free room of nodes that take
-new work, what queues hold, queues, weights of namespaces, the policy of fair shares. Where its tasks
-may go is read of a job while it waits; one of which nothing waits or runs is not read at all. Once
+new work, what queues hold, queues, weights of namespaces, the policy of fair shares. Room that is
+given up and taken again in one event is as it was: no round ever sees it free. Where its tasks may go is read of a job while it waits; one of which nothing waits or runs is not read at all. Once
 nothing waits any more it is not due; that something changed is kept in mind. What a round changes
 itself counts only if it evicted, and what follows from it in the same event does not count at all.
 
@@ -18,15 +18,21 @@ A round that had nothing to say left no decision. That it closed is therefore no
 decisions but off the World before what comes next (``begun``), which is as it was when it closed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from immutables import Map
 
 from ledger.facts.cluster import Labels
 from ledger.facts.reason import Deadline
 from ledger.reducers import deadlines, past_use
+from ledger.reducers.book import Loose
 from ledger.reducers.replacing import replace
 from ledger.reducers.tasks import Rounds, Where
 from ledger.reducers.world import World
 from ledger.units import ClusterName, Microseconds, Position, Subject
+
+_NOTHING: Final[Map[Subject, Loose | None]] = Map()
 
 
 def is_closing(world: World) -> bool:
@@ -45,9 +51,11 @@ def begun(world: World, *, within: bool) -> World:
     if is_closing(world):
         world = closed(world)
     rounds = world.jobs.rounds
-    if (rounds.within, rounds.done, rounds.fired) == (within, False, False):
-        return world
-    return _put(world, replace(rounds, within=within, done=False, fired=False))
+    changed = rounds.changed or bool(rounds.stirred)
+    begun = replace(
+        rounds, changed=changed, stirred=_NOTHING, within=within, done=False, fired=False
+    )
+    return world if begun == rounds else _put(world, begun)
 
 
 def fired(world: World, deadline: Deadline) -> World:
@@ -62,7 +70,8 @@ def closed(world: World) -> World:
     """A round has closed: the next one is not due before something changes."""
     world = past_use.caught_up(_not_due(world))
     rounds = world.jobs.rounds
-    return _put(world, replace(rounds, closed=rounds.closed + 1, changed=False, done=True))
+    after = replace(rounds, closed=rounds.closed + 1, changed=False, stirred=_NOTHING, done=True)
+    return _put(world, after)
 
 
 def changed(world: World) -> World:
@@ -70,7 +79,26 @@ def changed(world: World) -> World:
     rounds = world.jobs.rounds
     if rounds.changed or rounds.done:
         return world
-    return _put(world, replace(rounds, changed=True))
+    return _put(world, replace(rounds, changed=True, stirred=_NOTHING))
+
+
+def stirred(world: World, nodes: Iterable[tuple[Subject, Loose | None, Loose | None]]) -> World:
+    """Nodes have other room for tasks than they had; None: they take no work.
+
+    That counts if they still have at the end of what is folded or decided.
+    """
+    rounds = world.jobs.rounds
+    if rounds.changed or rounds.done:
+        return world
+    before = rounds.stirred
+    after = before
+    for node, had, has in nodes:
+        first = after.get(node, had)
+        if has != first:
+            after = after.set(node, first)
+        elif node in after:
+            after = after.delete(node)
+    return world if after is before else _put(world, replace(rounds, stirred=after))
 
 
 def relabelled_cluster(world: World, name: ClusterName, before: Labels, after: Labels) -> World:
@@ -112,8 +140,11 @@ def settled(world: World) -> World:
     rounds = jobs.rounds
     if jobs.contenders == 0:
         return world if rounds.due is None else _not_due(world)
-    if rounds.due is None and rounds.changed:
+    differs = rounds.changed or bool(rounds.stirred)
+    if rounds.due is None and differs:
         world = _due(world)
+    elif rounds.due is not None and not differs:
+        world = _not_due(world)
     elif rounds.due is not None and rounds.deadline is None and not is_closing(world):
         world = _with_deadline(world)
     rounds = world.jobs.rounds

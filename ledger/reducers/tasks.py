@@ -21,7 +21,7 @@ from ledger.facts.allocation import TaskRequest
 from ledger.facts.fair_share import NamespaceShare
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers.book import Holding
+from ledger.reducers.book import Holding, Loose
 from ledger.units import ClusterName, Microseconds, Position, Subject
 
 
@@ -125,6 +125,9 @@ class Rounds:
     """How many have."""
     changed: bool
     """Whether anything that a round reads is not as the last one left it."""
+    stirred: Map[Subject, Loose | None]
+    """What nodes had free before what is being folded or decided, where that is other now; None: they
+    took no work. Kept while it is all that changed."""
     due: Position | None
     """The event that made the next one due; None: none is."""
     goes_on: bool
@@ -192,6 +195,7 @@ NO_JOBS: Final = Jobs(
     rounds=Rounds(
         closed=0,
         changed=False,
+        stirred=Map(),
         due=None,
         goes_on=False,
         deadline=None,

@@ -14,6 +14,7 @@ takes storage as its request says and for the sizes of its volumes, a pod only t
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from ledger.core.capacity.volume_requests import VolumeRequest, volume_requests
@@ -91,11 +92,17 @@ def instance_holding(workload: str, request: Request, bound: Bound) -> Holding:
 
 
 def in_storage(request: Request) -> int:
-    return request.storage + sum(one.size for one in volume_requests(request.volumes))
+    return request.storage + sum(one.size for one in volumes_read(request.volumes))
+
+
+@cache
+def volumes_read(texts: tuple[str, ...]) -> tuple[VolumeRequest, ...]:
+    """What texts ask for; a handful of them is read again and again."""
+    return volume_requests(texts)
 
 
 def on_devices(request: Request) -> int:
-    return sum(one.size for one in volume_requests(request.volumes) if one.kind != "mount")
+    return sum(one.size for one in volumes_read(request.volumes) if one.kind != "mount")
 
 
 class Holder(Protocol):
@@ -278,7 +285,7 @@ def plans(
             return 0, []
         if request.memory:
             fits.append(max(0, free.memory) // request.memory)
-    wanted = volume_requests(request.volumes)
+    wanted = volumes_read(request.volumes)
     if any(one.kind != "mount" for one in wanted):
         on_disks = disk_plans(free, wanted, max_deploy)
         fits.append(len(on_disks))

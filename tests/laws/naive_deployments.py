@@ -23,7 +23,8 @@ Where the page is silent, the simplest reading:
 - Whatever touches a subject that then has all it wants is recorded as kept, a changed share too
   (but for EACH), and so is the end of a refusal that nobody needs any more.
 - Where nothing is held, a refusal ends with the event that takes the share or the life away.
-- Those are decided again who have a share when it is asked for, not who get one by it.
+- Those are decided again who have a share or hold something when it is asked for, not who get a share
+  by it. Who has nothing of its own, because a life that is over holds it all, is not among them.
 - A share of nothing forgets the lost numbers, and the life its targets.
 """
 
@@ -155,6 +156,7 @@ class NaiveDeployments:
     """The newest annotation of a workload's life that could be read."""
     classes_touched: set[str] = field(default_factory=set)
     known: dict[str, Question] = field(default_factory=dict)
+    known_lives: dict[str, int] = field(default_factory=dict)
     known_classes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     known_pods: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     known_reclaimed: set[tuple[str, int]] = field(default_factory=set)
@@ -187,7 +189,13 @@ class NaiveDeployments:
     def heard(self, fact: Fact, subject: str) -> None:
         """Somebody wants a workload decided again."""
         if isinstance(fact, WorkloadRescheduled):
-            for about in self.known:
+            life = self.fleet.life("workload", subject)
+            holding = {
+                about
+                for about, standing in self.standing.items()
+                if standing.held and standing.life == life
+            }
+            for about in self.known.keys() | holding:
                 if about.split("@")[0] == subject:
                     way = "fresh" if fact.fresh else "rescheduled"
                     self.touched.setdefault(about, set()).add(way)
@@ -330,6 +338,7 @@ class NaiveDeployments:
         return questions
 
     def _touch(self) -> None:
+        self._forget_the_dead()
         before, self.known = self.known, self._questions()
         for subject in before.keys() | self.known.keys():
             was, is_ = before.get(subject), self.known.get(subject)
@@ -337,8 +346,6 @@ class NaiveDeployments:
                 continue
             causes = self.touched.setdefault(subject, set())
             standing = self.standing.get(subject)
-            if was is not None and is_ is not None and was.life != is_.life:
-                causes.clear()
             began = is_ is not None and (was is None or was.life != is_.life)
             if standing is not None and (is_ is None or (began and is_.life != standing.life)):
                 standing.lost, standing.ordered = set(), False
@@ -364,13 +371,22 @@ class NaiveDeployments:
                 if subject in self.refused:
                     self._mark(subject)
 
+    def _forget_the_dead(self) -> None:
+        """What a life was to be asked the next one is not."""
+        lives = {name: self.fleet.life("workload", name) for name in self.fleet.all("workload")}
+        for subject, causes in self.touched.items():
+            name = subject.split("@")[0]
+            if self.known_lives.get(name) != lives.get(name):
+                causes.clear()
+        self.known_lives = lives
+
     def _look_for_growth(self) -> None:
         ground: dict[str, Any] = {}
         for name, fact in self.fleet.all("cluster").items():
-            ground[name] = [replace(fact, revision=None)]
+            ground[name] = [unnumbered(fact)]
         free: dict[str, dict[str, int]] = {}
         for key, node in sorted(self.fleet.all("node").items()):
-            told = (replace(node, revision=None), self.fleet.is_reclaimed(key))
+            told = (unnumbered(node), self.fleet.is_reclaimed(key))
             ground.setdefault(node.cluster, []).append(told)
             free[key] = self.fleet.book.free(key).amounts()
         ways = {
@@ -977,6 +993,11 @@ class NaiveDeployments:
     def _takes_new(self, key: str) -> bool:
         node = self.fleet.fact("node", key)
         return node.ready and node.schedulable and not self.fleet.is_reclaimed(key)
+
+
+def unnumbered(fact: Any) -> Any:
+    """What an object says of itself, of whichever revision."""
+    return fact if fact.revision is None else replace(fact, revision=None)
 
 
 def unused(used: set[int], count: int) -> list[int]:

@@ -1,10 +1,11 @@
-"""A slow, literal model of who would be evicted: pods on spot nodes where on-demand ones were due.
+"""A slow, literal model of who would be evicted, or lowered: pods of another class than is due.
 
 This is for workloads whose nodes the ledger does not decide. All pods of the fleet are gone through
 each time: which of them are such a workload's in a cluster, and who of those is counted together - the
 pods of a ReplicaSet, or all of a StatefulSet. Nobody goes before as many are there as are to be and no
 other is on its way, and nobody of those among whom is one of whom nobody says on what kind of node it
-belongs.
+belongs. Pods of a ReplicaSet that are on-demand beyond what is due stay where they are and are only
+lowered, the last by name first; of one that nobody admitted it could not be remembered.
 
 How many are due is asked of the model of deployments, which asks the core; who was admitted to what,
 and must be gone by now, of the model of admissions.
@@ -42,6 +43,14 @@ class NaiveEvictions:
 
     def going(self, subject: str) -> list[tuple[str, str]]:
         """The names of those that would go, and their nodes; who goes first is first."""
+        return self._other_than_due(subject, "spot")
+
+    def too_many(self, subject: str) -> list[tuple[str, str]]:
+        """The same of those that would be lowered."""
+        return self._other_than_due(subject, "od")
+
+    def _other_than_due(self, subject: str, kind: str) -> list[tuple[str, str]]:
+        """Those that are of a class, and should not be."""
         name, cluster = subject.split("@")
         fact = self.fleet.fact("workload", name)
         if fact is None or fact.deploy is not None:
@@ -50,13 +59,13 @@ class NaiveEvictions:
         if share is None:
             return []
         target, _ = self.deployments._target(fact, share)
-        if not target:
+        if target is None:
             return []
         pods = self._pods(name, cluster, fact)
-        if fact.kind == "StatefulSet":
-            chosen = self._of_set(fact, pods, share, target)
+        if fact.kind != "StatefulSet":
+            chosen = self._of_replicasets(cluster, fact, pods, target, kind)
         else:
-            chosen = self._of_replicasets(cluster, fact, pods, target)
+            chosen = self._of_set(fact, pods, share, target) if kind == "spot" else []
         return [(pod, f"{cluster}/{pods[pod].node}") for pod in chosen]
 
     def life(self, subject: str, pod: str) -> tuple[str, int] | None:
@@ -68,14 +77,22 @@ class NaiveEvictions:
             return None
         return key, self.fleet.life("pod", key)
 
-    def may_go(self, subject: str, pod: str, node: str) -> bool:
-        """Whether a pod is where it was and still ought not to be."""
+    def lower(self, subject: str, pod: str) -> None:
+        """A pod is on-demand no more, wherever it is."""
+        name, cluster = subject.split("@")
+        fact = self.fleet.fact("pod", f"{cluster}/{name.split('/', maxsplit=1)[0]}/{pod}")
+        row = self.admissions.row_of(fact)
+        assert row is not None, f"nobody admitted {pod}"
+        row.kind = "spot"
+
+    def is_still(self, subject: str, pod: str, node: str, kind: str) -> bool:
+        """Whether a pod is where it was, and of the class that it was of."""
         there = self.life(subject, pod)
         fact = None if there is None else self.fleet.fact("pod", there[0])
         return (
             fact is not None
             and f"{fact.cluster}/{fact.node}" == node
-            and self._class_of(fact) == "spot"
+            and self._class_of(fact) == kind
         )
 
     def _share(self, name: str, cluster: str, fact: WorkloadUpserted) -> int | None:
@@ -117,9 +134,14 @@ class NaiveEvictions:
         return [ordinals[one] for one in low if self._class_of(pods[ordinals[one]]) == "spot"]
 
     def _of_replicasets(
-        self, cluster: str, fact: WorkloadUpserted, pods: dict[str, PodObserved], target: int
+        self,
+        cluster: str,
+        fact: WorkloadUpserted,
+        pods: dict[str, PodObserved],
+        target: int,
+        kind: str,
     ) -> list[str]:
-        """The last by name go first, of each ReplicaSet as many as are short."""
+        """The last by name go first, of each ReplicaSet as many as are short, or too many."""
         going = []
         named = {
             pod.owner.name
@@ -139,10 +161,15 @@ class NaiveEvictions:
                 continue
             if self.admissions.is_coming(key):
                 continue
-            spot = [name for name in classes if classes[name] == "spot"]
-            short = min(target, len(classes)) - (len(classes) - len(spot))
-            free = [name for name in spot if not self._is_pinned(pods[name])]
-            going += free[::-1][: max(0, short)]
+            of_kind = [name for name in classes if classes[name] == kind]
+            due = min(target, len(classes))
+            beyond = len(of_kind) - (len(classes) - due if kind == "spot" else due)
+            if kind == "od":
+                of_kind = [
+                    name for name in of_kind if self.admissions.row_of(pods[name]) is not None
+                ]
+            free = [name for name in of_kind if not self._is_pinned(pods[name])]
+            going += free[::-1][: max(0, beyond)]
         return going
 
     def _is_pinned(self, pod: PodObserved) -> bool:

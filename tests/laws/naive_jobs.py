@@ -187,7 +187,9 @@ class NaiveJobs:
             if over or (reason == "unknown_queue" and self._queue_of(job) is not None):
                 self.fleet.ended.append(("refusal", job, number))
                 del self.refused[job]
-        self._look()
+        if self.fleet.hold:
+            # Nothing is decided that may take again what was given up.
+            self._look()
 
     def decide(self, moment: Moment | None) -> list[Said]:
         """Who is in no queue; then a round, if it is time."""
@@ -321,6 +323,8 @@ class NaiveJobs:
         weights = {
             one.namespace: self.weight(one.namespace) for one in self.fleet.all("quota").values()
         }
+        in_line = set(self.in_line())
+        waiting = {job: self.waiting(job) for job in in_line}
         jobs = {
             job: (
                 self.fleet.beings["workload"][job].born,
@@ -329,14 +333,14 @@ class NaiveJobs:
                 fact.gang_min,
                 fact.preemptable,
                 fact.request,
-                [node for node in nodes if self.waiting(job) and self.takes(node, job)],
-                [name for name in homes if self.waiting(job) and self.takes_cluster(name, job)],
-                self.waiting(job),
+                [node for node in nodes if waiting[job] and self.takes(node, job)],
+                [name for name in homes if waiting[job] and self.takes_cluster(name, job)],
+                waiting[job],
                 sorted(self._done(job)),
                 [(key, seat.request) for key, seat in self.seats.items() if key[0] == job],
             )
             for job, fact in self.jobs().items()
-            if job in self.in_line()
+            if job in in_line
         }
         return [
             jobs,

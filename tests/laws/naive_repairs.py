@@ -6,7 +6,8 @@ labels changed, is looked at anew; how one finds another place is for the model 
 
 Where the ledger does not decide the nodes of a workload its pods are looked at after every event, all
 of them (``tests.laws.naive_evictions``). A pod that is gone or ended, or of another life, is not where
-it was; one on another node is, so what is open of it is replaced and not withdrawn.
+it was; one on another node is, so what is open of it is replaced and not withdrawn. What they have too
+many on-demand is proposed beside that, and lowered where they are.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ class Move(NamedTuple):
     """The number or the name."""
     out: str
     into: str
-    """Nowhere, if evicted."""
+    """Nowhere, if evicted or lowered."""
 
 
 @dataclass(slots=True)
@@ -53,7 +54,8 @@ class NaiveRepairs:
     fleet: NaiveFleet
     deployments: NaiveDeployments
     admissions: NaiveAdmissions
-    open: dict[str, Open] = field(default_factory=dict)
+    open: dict[tuple[str, str], Open] = field(default_factory=dict)
+    """By subject, and whether it is a ``repair`` or a ``surplus``."""
     labels: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Of each node, with its life."""
     looked_at: set[str] = field(default_factory=set)
@@ -83,20 +85,29 @@ class NaiveRepairs:
         """Nothing follows."""
 
     def evicting(self) -> list[int]:
-        """The numbers of those that are open and evict pods."""
+        """The numbers of those that are open and evict or lower pods."""
         return sorted(one.number for one in self.open.values() if not one.lives)
 
     def carried_out(self, moment: Moment | None) -> list[Said]:
         """Targets first, then everything that is approved and open."""
         said = self.deployments.targets_decided(moment)
-        for subject, one in sorted(self.open.items(), key=lambda item: item[1].number):
+        for about, one in sorted(self.open.items(), key=lambda item: item[1].number):
             if one.number not in self.approved:
                 continue
-            del self.open[subject]
-            if all(self.evictions.may_go(subject, move.thing, move.out) for move in one.moves):
+            del self.open[about]
+            subject, what = about
+            kind = "od" if what == "surplus" else "spot"
+            if all(
+                self.evictions.is_still(subject, move.thing, move.out, kind) for move in one.moves
+            ):
                 made = self._heading("repair", subject, one.number, moment)
                 made.rows = {move.thing: move.out for move in one.moves}
-                self.evictions.told_to_go |= {seat for seat in one.seats if seat is not None}
+                if what == "surplus":
+                    for move in one.moves:
+                        self.evictions.lower(subject, move.thing)
+                        made.released.append(move.thing)
+                else:
+                    self.evictions.told_to_go |= {seat for seat in one.seats if seat is not None}
             else:
                 made = self._heading("refusal", subject, one.number, moment)
                 made.reason, made.waits_for = "not_movable", "nothing"
@@ -106,9 +117,9 @@ class NaiveRepairs:
 
     def folded(self) -> None:
         """Who is withdrawn, and on which nodes the labels changed."""
-        for subject, one in list(self.open.items()):
-            if not self._stands(subject, one):
-                self._withdraw(subject)
+        for about, one in list(self.open.items()):
+            if not self._stands(about[0], one):
+                self._withdraw(about)
         before = self.labels
         self.labels = {
             key: (self.fleet.life("node", key), node.labels)
@@ -128,33 +139,42 @@ class NaiveRepairs:
         for made in self.fleet.said:
             if made.number >= self.fleet.first and made.kind in {"deployment", "capacity_class"}:
                 self.looked_at.add(made.subject)
-                if made.kind == "deployment" and made.subject in self.open:
-                    self._withdraw(made.subject)
+                for about in list(self.open):
+                    if made.kind == "deployment" and made.subject == about[0]:
+                        self._withdraw(about)
         self.looked_at |= self.evictions.subjects()
-        self.looked_at |= {subject for subject, one in self.open.items() if not one.lives}
+        self.looked_at |= {about[0] for about, one in self.open.items() if not one.lives}
         said = []
         for subject in bytewise(self.looked_at):
             moves = self._moves(subject)
             moves += [Move(name, out, "") for name, out in self.evictions.going(subject)]
-            open_ = self.open.pop(subject, None)
-            if moves == ([] if open_ is None else open_.moves):
-                if open_ is not None:
-                    self.open[subject] = open_
-                continue
-            before = None if open_ is None else open_.number
-            made = self._heading("proposal", subject, before, moment)
-            made.rows = {one.thing: f"{one.out} -> {one.into}" for one in moves}
-            said.append(made)
-            if moves:
-                self.open[subject] = Open(
-                    made.number,
-                    self.fleet.life("workload", subject.split("@")[0]),
-                    moves,
-                    [self._seat(subject, one) for one in moves],
-                    [self.fleet.life("node", one.into) for one in moves if one.into],
-                )
+            said += self._propose(subject, "repair", moves, moment)
+            lower = [Move(name, out, "") for name, out in self.evictions.too_many(subject)]
+            said += self._propose(subject, "surplus", lower, moment)
         self.looked_at = set()
         return said
+
+    def _propose(
+        self, subject: str, what: str, moves: list[Move], moment: Moment | None
+    ) -> list[Said]:
+        """Say it, unless that is what is proposed already."""
+        open_ = self.open.get((subject, what))
+        if moves == ([] if open_ is None else open_.moves):
+            return []
+        before = None if open_ is None else open_.number
+        made = self._heading("proposal", subject, before, moment)
+        made.reason = what
+        made.rows = {one.thing: f"{one.out} -> {one.into}" for one in moves}
+        self.open.pop((subject, what), None)
+        if moves:
+            self.open[subject, what] = Open(
+                made.number,
+                self.fleet.life("workload", subject.split("@", maxsplit=1)[0]),
+                moves,
+                [self._seat(subject, one) for one in moves],
+                [self.fleet.life("node", one.into) for one in moves if one.into],
+            )
+        return [made]
 
     def _heading(
         self, kind: str, subject: str, previous: int | None, moment: Moment | None
@@ -165,8 +185,8 @@ class NaiveRepairs:
         ran_out = None if moment is None else (moment.kind, moment.subject)
         return Said(number, self.fleet.position, ran_out, kind, subject, previous)
 
-    def _withdraw(self, subject: str) -> None:
-        self.fleet.ended.append(("proposal", subject, self.open.pop(subject).number))
+    def _withdraw(self, about: tuple[str, str]) -> None:
+        self.fleet.ended.append(("proposal", about[0], self.open.pop(about).number))
 
     def _stands(self, subject: str, one: Open) -> bool:
         name = subject.split("@", maxsplit=1)[0]

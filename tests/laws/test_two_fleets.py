@@ -6,22 +6,48 @@ is declared; and what still fits where it is stays there, whatever happens to ot
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.deployment import Deployment
-from ledger.facts.workload import WorkloadRescheduled
+from ledger.facts.event import Fact
+from ledger.facts.workload import PodObserved, WorkloadRescheduled
 from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
-from ledger.units import Subject
-from tests.histories import History
+from ledger.units import NodeName, Replicas, Subject, Uid
+from tests.histories import (
+    SECOND,
+    History,
+    admitted,
+    approved,
+    bypassed,
+    cluster_up,
+    deployed,
+    divided,
+    each_takes,
+    job_up,
+    listed,
+    node_gone,
+    node_up,
+    pod_gone,
+    pod_seen,
+    pods_listed,
+    policy,
+    replicaset_up,
+    reschedule,
+    workload_gone,
+    workload_up,
+)
 from tests.laws import split_histories
-from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
+from tests.laws.crowded_histories import CAPACITY, Happening, history, smallest, with_jobs
 from tests.laws.two_fleets import difference, least_difference
 
 EVENTS = 220
+WEB = "ns/web"
 
 
 def lived(seed: int) -> list[tuple[World, Happening, Step]]:
@@ -40,6 +66,24 @@ def test_a_fleet_that_looks_at_everything_deploys_the_same(seed: int) -> None:
 
     if difference(happenings) is not None:
         pytest.fail(least_difference(happenings))
+
+
+@pytest.mark.parametrize("memory", [2, 8])
+def test_what_is_rescheduled_under_hold_is_asked_alike_once_it_is_lifted(memory: int) -> None:
+    web = workload_up(WEB, 4, cluster="m1", deploy=deployed(), request=each_takes(memory=2))
+    none, undeployed = replace(web, replicas=Replicas(0)), replace(web, deploy=None)
+    other, gone = Uid("other"), workload_gone(WEB)
+    meanwhile: list[Fact] = [none, undeployed, replace(none, uid=other), gone]
+    meanwhile.append(job_up(WEB, 1, "q", memory=1))
+    afterwards = (web, replace(web, uid=other), replace(web, replicas=Replicas(2)), gone)
+    nodes = [node_up("m1", "n1", memory=6), node_up("m1", "n2", memory=2)]
+    begins: list[Fact] = [cluster_up("m1"), *nodes, web, policy({"hold": True})]
+    ends: list[Fact] = [node_up("m1", "n1", memory=memory), policy({"hold": None})]
+
+    for one, again, fresh in product(meanwhile, afterwards, [True, False]):
+        asked = reschedule(WEB, fresh=fresh)
+        for happens in ((one, asked, again), (asked, one, again)):
+            assert difference([Happening(fact, 0) for fact in (*begins, *happens, *ends)]) is None
 
 
 @pytest.mark.parametrize("seed", range(50, 53))
@@ -61,9 +105,56 @@ def test_pods_that_others_place_are_told_to_go_alike() -> None:
         if difference(happenings, reached) is not None:
             pytest.fail(f"seed {seed}, {least_difference(happenings)}")
 
-    assert reached["proposal"] > 5, "otherwise nobody was short"
+    assert reached["proposal repair"] > 5, "otherwise nobody was short"
     assert reached["repair"], "otherwise nobody was told to go"
     assert reached["admission"], "otherwise nobody had a reservation"
+
+
+def test_whatever_happens_to_pods_of_which_too_many_are_on_demand_is_told_alike() -> None:
+    above, named = ("ReplicaSet", "web-7"), "shop/web"
+    web = workload_up(named, 3, min_available="3")
+    fewer = replace(web, min_available="1")
+    spot, on_demand = ({CAPACITY: word} for word in ("spot", "on-demand"))
+
+    def seen(name: str) -> PodObserved:
+        pod = pod_seen("m1", "shop", f"web-7-{name}", owner=above, template_hash="7", node="n1")
+        return replace(pod, reservation=f"shop/1/{'abc'.index(name)}")
+
+    begins: list[Fact] = [cluster_up("m1"), node_up("m1", "n1", labels=on_demand), web]
+    begins.append(replicaset_up("m1", "shop", "web-7", ("Deployment", "web"), replicas=3))
+    begins += [admitted(uid, "m1", "shop", above, "7") for uid in ("u0", "u1", "u2")]
+    begins += [*map(seen, "abc"), fewer]
+    happens: list[Fact] = [
+        admitted("u3", "m1", "shop", above, "7"),
+        bypassed("u2"),
+        pods_listed("u2", "7", ["shop/1/0"]),
+        approved(0),
+        replace(fewer, deploy=deployed()),
+        replace(fewer, kind="StatefulSet"),
+        replace(fewer, kind="Job"),
+        replace(fewer, uid=Uid("other")),
+        replace(fewer, division=divided()),
+        replace(fewer, min_available=None),
+        workload_gone(named),
+        replicaset_up("m1", "shop", "web-7", ("Deployment", "web"), replicas=2),
+        replicaset_up("m1", "shop", "web-7", ("Deployment", "other"), replicas=3),
+        replicaset_up("m1", "shop", "web-7", None, replicas=3),
+        pod_gone("m1", "shop", "web-7-a"),
+        replace(seen("b"), phase="Failed"),
+        replace(seen("b"), node=NodeName("n2")),
+        replace(seen("b"), owner=None),
+        listed("m1", "pod", ["shop/web-7-a"]),
+        node_up("m1", "n1", labels=spot),
+        node_gone("m1", "n1"),
+    ]
+
+    reached: Counter[str] = Counter()
+    for fact in happens:
+        facts = (*begins, fact, fewer, policy({}))
+        assert difference([Happening(each, SECOND) for each in facts], reached) is None
+    needless = reached["proposal surplus"] - len(happens)
+    assert needless > len(happens) // 2, "otherwise nothing came of most of them"
+    assert reached["repair"], "otherwise nobody was lowered"
 
 
 @pytest.mark.long

@@ -183,6 +183,7 @@ def _said(made: Decision) -> Said:
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
         case Proposal() as proposal:
             said.rows = {move.thing: f"{move.out} -> {move.into}" for move in proposal.moves}
+            said.reason = proposal.what
         case Admission() as admission:
             # By what it says it is told apart from targets; what came before it is not compared.
             said.kind, said.previous = "admission", None
@@ -194,7 +195,8 @@ def _said(made: Decision) -> Said:
                 "lost": str([*admission.assumed_lost]),
             }
         case Repair() as repair:
-            said.rows = {one.pod: one.node for one in repair.evict}
+            said.rows = {one.pod: one.node for one in (*repair.evict, *repair.lower)}
+            said.released = [one.pod for one in repair.lower]
         case Incident() as incident:
             numbers = " ".join(f"{name}:{number}" for name, number in incident.numbers)
             said.rows, said.reason = {incident.node: numbers}, incident.what
