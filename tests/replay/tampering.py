@@ -4,10 +4,10 @@
 
 A run is a seed. All runs share one ledger, in which every table that an audit reads has rows: a
 simulated fleet with decisions of every kind, taken in by file and by Kafka offsets, with messages set
-aside, let in and discarded, signed ends and snapshots; a second fleet beside it. Each makes one
-change, as somebody can who is superuser of the database: any byte of any column, a row dropped, added
-or exchanged with another, the last rows of a table taken away. Then everything is verified as
-``ledger verify --deep`` does it, with the keys of those who sign, and the change is undone.
+aside, let in and discarded, signed ends and snapshots, in two lives of its log; a second fleet beside
+it. Each makes one change, as somebody can who is superuser of the database: any byte of any column, a
+row dropped, added or exchanged with another, the last rows of a table taken away. Then everything is
+verified as ``ledger verify --deep`` does it, with the keys of those who sign, and the change is undone.
 
 What cannot be found in one database is told by ``UNSEEN``, and no more than that may go unnoticed;
 docs/verify.md has the same list for people.
@@ -22,7 +22,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -37,16 +38,17 @@ from ledger.cli.simulator.sizes import Sizes
 from ledger.engine import decider
 from ledger.engine.snapshots import Interval
 from ledger.events.codec import accept
-from ledger.log import fleets, lines, quarantine, receipts, signing_keys
+from ledger.log import fleets, lines, quarantine, receipts, recovery, signing_keys
 from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import connect
 from ledger.log.fleets import LAST_NUMBER
 from ledger.log.intake import Intake
 from ledger.log.messages import Claim, Coordinates, Message
 from ledger.log.notes import Key
+from ledger.log.recovery import Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
-from ledger.log.signed import memory
+from ledger.log.signed import memory, recalled
 from ledger.replay import audit
 from ledger.replay.report import Divergence
 from ledger.units import FleetName, Incarnation, Offset, Position
@@ -57,12 +59,15 @@ from tests.postgres import Postgres, session_postgres
 
 RESOLUTION: Final = timedelta(microseconds=1)
 HISTORY: Final = 480
+LATER: Final = 40
+"""Events of the first life of a log, and of the second."""
 DRAWN: Final = 200
 """Changes drawn for a run until the database takes one."""
 FLEET: Final = FleetName("demo")
 OTHER: Final = FleetName("other")
 SITE: Final = "ledger.example"
 SECRET: Final = bytes(range(32))
+TOPIC: Final = "ledger.everything"
 HEADERS: Final = (("content-type", b"application/cloudevents+json"),)
 POLICY: Final = "ledger.policy.policy.changed.v1"
 
@@ -133,8 +138,8 @@ UNSEEN: Final[dict[str, str]] = {
     "decided added": "a batch was two, if in one of them nothing was decided",
     "heads dropped": "an append of events was one with the next",
     "checkpoints.signed_at": "when a note was written down",
-    "incarnations.reason": "why a life began",
-    "incarnations.opened_at": "when it did",
+    "incarnations.opened_at": "when a life began",
+    "incarnations.taken": "which receipt of a partition was the newest when it did",
     "receipts.epoch": "which turn of a consumer took the records",
     "receipts.first": "where it began, if what it took first was there already",
     "receipts.next": "where it ended, if what it took last was",
@@ -201,11 +206,11 @@ class Found:
 
 
 def history() -> list[bytes]:
-    """Of every family, in which decisions of every kind are made."""
+    """Of every family, in which decisions of every kind are made: of both lives."""
     sizes = Sizes(clusters=4, nodes=2, workloads=24, disks=2)
     simulation = Simulation(8, fleet=FLEET, sizes=sizes)
     opened = simulation.opening
-    events = [orjson.loads(line) for line in simulation.events(HISTORY - 2)]
+    events = [orjson.loads(line) for line in simulation.events(HISTORY - 2 + LATER)]
     told = next(event for event in events if event["type"] == POLICY)
     for place, type_, data in (
         (opened, POLICY, {"fairshare": {"preempt": True, "reclaim": True}}),
@@ -245,8 +250,9 @@ class Arena:
         seeds = [SECRET]
         for fleet in (FLEET, OTHER):
             for tree in ("events", "decisions", "both"):
-                name = signing_keys.origin(SITE, fleet, Incarnation(1), tree)
-                self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
+                for life in (Incarnation(1), Incarnation(2)):
+                    name = signing_keys.origin(SITE, fleet, life, tree)
+                    self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
 
     async def verified(self, first: int | None = None, *, deep: bool = True) -> Divergence | None:
         """What verifying everything finds first, beginning with the fleet of this number."""
@@ -419,10 +425,19 @@ REWOUND: Final = {
 """Tables that grow at one end."""
 
 
+SOMETHING: Final[dict[str, Any]] = {
+    "numeric": Decimal(1),
+    "timestamp with time zone": datetime(2026, 1, 1, tzinfo=UTC),
+}
+"""What is written where nothing was, if nothing cannot be counted on from."""
+
+
 def mutated(luck: Random, value: Any, type_: str, *, nullable: bool) -> Any:
     """Another value of the same type."""
-    if nullable and (value is None) == (luck.random() < 0.1) and value is not None:
+    if nullable and luck.random() < 0.1 and value is not None:
         return None
+    if value is None and type_ in SOMETHING:
+        return SOMETHING[type_]
     match type_:
         case "bytea":
             if not value:
@@ -526,7 +541,7 @@ TROUBLES: Final[dict[str, set[str]]] = {
     "checkpoints": {"checkpoint_mismatch"},
     "geneses": {"genesis_mismatch"},
     "incarnations": {"incarnation_mismatch"},
-    "receipts": {"receipt_mismatch"},
+    "receipts": {"receipt_mismatch", "incarnation_mismatch"},
     "quarantine": {"receipt_mismatch"},
     "snapshots": {"snapshot_mismatch"},
     "snapshot_parts": {"snapshot_mismatch"},
@@ -550,7 +565,8 @@ async def arena(postgres: Postgres, folder: Path) -> AsyncIterator[Arena]:
 
 async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
     """By file and by offsets, in portions, each decided and sealed."""
-    drawn = history()
+    both = history()
+    drawn, later = both[:HISTORY], both[HISTORY:]
     with memory(folder / "signed.json") as remembered:
         sealer = Sealer(Site(SITE, (SECRET,)), remembered)
         third = len(drawn) // 3
@@ -572,6 +588,21 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await lines.ingest(connection, [workload_line(41, replicas=50, fleet=OTHER)], clock="wall")
         await _decided(url)
         await sealer.round(connection)
+    await _recovered(connection, folder)
+    await _told_again(connection, drawn[third])
+    with memory(folder / "signed.json") as remembered:
+        await lines.ingest(connection, later, clock="event")
+        await _decided(url)
+        await Sealer(Site(SITE, (SECRET,)), remembered).round(connection)
+
+
+async def _recovered(connection: asyncpg.Connection, folder: Path) -> None:
+    """A next life for the log that comes by Kafka too, so that its row says how far that was taken."""
+    fleet = await fleets.find(connection, FLEET)
+    assert fleet is not None
+    remembered = Remembered(recalled(folder / "signed.json"), None, {})
+    found = await recovery.assess(connection, fleet, remembered)
+    await recovery.begin(connection, found, why="tests", by="tests")
 
 
 async def _decided(url: str) -> None:
@@ -587,8 +618,8 @@ async def _decided(url: str) -> None:
 
 async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) -> None:
     """As a consumer takes them, with some that nobody can read and one that contradicts."""
-    topic, offset = "ledger.everything", 5
-    epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+    offset = 5
+    epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
     intake = Intake(connection, create_fleets=True, clock="event")
     cluster = next(e for e in map(orjson.loads, drawn) if e["type"].endswith("node.upserted.v1"))
     cluster["data"]["memory"] = 1
@@ -599,26 +630,38 @@ async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) ->
         if portion is portions[-1]:
             # Told once more, before everything else of a batch and behind it: no row is left of them.
             values = [portions[0][0], *values, portions[0][1]]
-        batch = [
-            Message(
-                Coordinates("kafka", topic, 0, offset + place),
-                accept(value, headers=HEADERS, families=lines.FAMILIES, fleet=FLEET),
-                FLEET.encode(),
-                value,
-                HEADERS,
-            )
-            for place, value in enumerate(values)
-        ]
-        await intake.take(batch, Claim(topic, 0, epoch), timestamp=offset)
+        await intake.take(_records(values, offset), Claim(TOPIC, 0, epoch), timestamp=offset)
         offset += len(values) + 3
-        epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+        epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
     async with connection.transaction():
         await receipts.halt(
-            connection, topic, 0, reason="retention_overrun", detail="tests", by="tests"
+            connection, TOPIC, 0, reason="retention_overrun", detail="tests", by="tests"
         )
-    await receipts.resume(connection, topic, 0, at=Offset(offset + 50), why="tests", by="tests")
+    await receipts.resume(connection, TOPIC, 0, at=Offset(offset + 50), why="tests", by="tests")
     async with connection.transaction():
-        await receipts.adopt(connection, topic, 0, owner="tests")
+        await receipts.adopt(connection, TOPIC, 0, owner="tests")
+
+
+async def _told_again(connection: asyncpg.Connection, value: bytes) -> None:
+    """A last receipt behind what a life began with, of a record of which no row is left."""
+    (fed,) = await receipts.feeding(connection, FLEET)
+    epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
+    intake = Intake(connection, create_fleets=True, clock="event")
+    await intake.take(_records([value], fed.next), Claim(TOPIC, 0, epoch), timestamp=fed.next)
+
+
+def _records(values: Sequence[bytes], first: int) -> list[Message]:
+    """Records of the topic that the fleet comes by."""
+    return [
+        Message(
+            Coordinates("kafka", TOPIC, 0, offset),
+            accept(value, headers=HEADERS, families=lines.FAMILIES, fleet=FLEET),
+            FLEET.encode(),
+            value,
+            HEADERS,
+        )
+        for offset, value in enumerate(values, first)
+    ]
 
 
 async def _aside(connection: asyncpg.Connection) -> None:

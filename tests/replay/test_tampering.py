@@ -164,6 +164,14 @@ async def test_what_two_tables_say_is_held_together(
             id="a decision behind the end",
         ),
         pytest.param(
+            "INSERT INTO ledger.decisions SELECT fleet, number + 200, incarnation, position, kind,"
+            "  subject, algorithm, version, branch, moved, previous_number, result, reasons, record, digest"
+            f"  FROM ledger.decisions WHERE {OF_DEMO} AND number = 150",
+            "decision_root_mismatch",
+            {"decision": 350},
+            id="a decision behind the end, of which none is missing",
+        ),
+        pytest.param(
             "UPDATE ledger.quarantine SET channel = 'http' WHERE channel = 'kafka'"
             " AND position = (SELECT min(position) FROM ledger.quarantine WHERE channel = 'kafka')",
             "row_differs",
@@ -184,6 +192,57 @@ async def test_what_two_tables_say_is_held_together(
             "row_unexpected",
             {"path": "checkpoints", "subject": "1 events -13"},
             id="a signed end before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.checkpoints"
+            " SELECT fleet, -12, tree, size, root, note, signed_at FROM ledger.checkpoints"
+            f" WHERE {OF_DEMO} AND tree = 'both' AND incarnation = 1 ORDER BY size LIMIT 1",
+            "row_unexpected",
+            {"path": "checkpoints", "subject": "-12 both 320"},
+            id="a note of a life before the first",
+        ),
+        pytest.param(
+            f"UPDATE ledger.heads SET recorded_at_micros = 1 WHERE {OF_DEMO}"
+            " AND tree = 'decisions' AND size = 116",
+            "clock_mismatch",
+            {"position": None, "decision": 116, "recorded": "1", "recomputed": "(absent)"},
+            id="when a head of decisions was recorded, which it never says",
+        ),
+        *(
+            pytest.param(
+                f"UPDATE ledger.incarnations SET {column} = {value} WHERE {OF_DEMO}"
+                " AND incarnation = 1",
+                "incarnation_mismatch",
+                {"position": 0, "subject": "1", "path": f"incarnations.{column}"},
+                id=f"the {column} of a life that no event began",
+            )
+            for column, value in (
+                ("said", "'{}'"),
+                ("revision", "1"),
+                ("taken", "'{}'"),
+                ("reason", "'open'"),
+            )
+        ),
+        *(
+            pytest.param(
+                f"UPDATE ledger.incarnations SET {column} = {value} WHERE {OF_DEMO}"
+                " AND incarnation = 2",
+                "incarnation_mismatch",
+                {"position": 480, "subject": "2", "path": f"incarnations.{column}"},
+                id=f"the {column} of a life that an event began: {value}",
+            )
+            for column, value in (
+                ("said", "set_byte(said, 20, 33)"),
+                ("revision", "revision + 1"),
+                ("revision", "NULL"),
+                ("reason", "'testz'"),
+                ("taken", "'[]'"),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '-2')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '100')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '1.0')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,partition}', '1')"""),
+                ("taken", """taken || '{"ledger.cluster": {"partition": 0, "receipt": -1}}'"""),
+            )
         ),
         pytest.param(
             "INSERT INTO ledger.decided SELECT fleet, -7, decisions, epoch, decided_at"
