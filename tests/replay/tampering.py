@@ -517,8 +517,8 @@ def located(change: Change, trouble: Divergence) -> bool:
         }
         if "level" in row:
             numbers.add(row["number"] << 8 * (row["level"] % 8))
-        offset = (trouble.subject or "").rpartition("@")[2]
-        if change.table == "receipts" and offset.isdecimal():
+        _, at, offset = (trouble.subject or "").rpartition("@")
+        if change.table == "receipts" and at and offset.isdecimal():
             return any(row["first"] <= int(offset) < row["next"] for row in change.rows)
         key = " ".join(str(row[name]) for name in KEYS[change.table][1:])
         if (trouble.recorded or "").startswith("of a fleet") and str(

@@ -179,6 +179,36 @@ async def test_what_two_tables_say_is_held_together(
             id="by which way a message came that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.receipts SET next = next + 100 WHERE number = 4",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 5",
+                "recorded": "1 records of 241 to 242",
+                "recomputed": "from 341, where receipt 4 ends",
+            },
+            id="a receipt that ends behind the beginning of the next",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET next = next + 7 WHERE number = 3",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 4",
+                "recorded": "from 188",
+                "recomputed": "from 195, where receipt 3 ends, of nothing",
+            },
+            id="a receipt that ends behind where a person let the partition go on from",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET epoch = 5 WHERE number = 2",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 3",
+                "recorded": "epoch 4",
+                "recomputed": "an epoch from 5, as of receipt 2, to 7",
+            },
+            id="a receipt of a later turn than the next",
+        ),
+        pytest.param(
             "INSERT INTO ledger.tile_hashes SELECT fleet, tree, level, number - 13, hash"
             f"  FROM ledger.tile_hashes WHERE {OF_DEMO} AND tree = 'events' AND number = 0",
             "row_unexpected",
