@@ -1,13 +1,16 @@
 """Change anything behind the ledger's back: every change that matters is found, and where it is.
 
     python -m tests.replay.tampering --runs 5000 --seed 1
+    python -m tests.replay.tampering --each 6 --seed 1
 
-A run is a seed. All runs share one ledger, in which every table that an audit reads has rows: a
-simulated fleet with decisions of every kind, taken in by file and by Kafka offsets, with messages set
-aside, let in and discarded, signed ends and snapshots, in two lives of its log; a second fleet beside
-it. Each makes one change, as somebody can who is superuser of the database: any byte of any column, a
-row dropped, added or exchanged with another, the last rows of a table taken away. Then everything is
-verified as ``ledger verify --deep`` does it, with the keys of those who sign, and the change is undone.
+A run is a seed; with ``--each`` there are so many for each column and each thing that can be done to a
+table's rows, however seldom that would be drawn. All runs share one ledger, in which every table that an
+audit reads has rows: a simulated fleet with decisions of every kind, taken in by file and by Kafka
+offsets, with messages set aside, let in and discarded, signed ends and snapshots, in two lives of its
+log; a second fleet beside it. Each makes one change, as somebody can who is superuser of the database:
+any byte of any column, a row dropped, added or exchanged with another, the last rows of a table taken
+away. Then everything is verified as ``ledger verify --deep`` does it, with the keys of those who sign,
+and the change is undone.
 
 What cannot be found in one database is told by ``UNSEEN``, and no more than that may go unnoticed;
 docs/verify.md has the same list for people.
@@ -19,7 +22,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -221,6 +224,10 @@ def history() -> list[bytes]:
     return [orjson.dumps(event) for event in events]
 
 
+class NotTaken(AssertionError):
+    """The database refuses a change, whichever row it is made to, or there is no other value."""
+
+
 class Arena:
     """A ledger to tamper with. Every change is undone."""
 
@@ -280,7 +287,19 @@ class Arena:
                 )
             finally:
                 await undone.rollback()
-        raise AssertionError(f"seed {seed}: the database takes no change of {what or 'anything'}")
+        raise NotTaken(f"seed {seed}: the database takes no change of {what or 'anything'}")
+
+    def kinds(self) -> list[str]:
+        """Every change there is, by table."""
+        return [
+            f"{table}{what}"
+            for table in self.tables
+            for what in (
+                *(f".{column}" for column in self._columns[table]),
+                *(f" {how}" for how in ("dropped", "added", "swapped")),
+                *([" rewound"] if table in REWOUND else []),
+            )
+        ]
 
     async def _change(self, luck: Random, what: str | None) -> Change | None:
         """Something drawn; None where the database itself refuses it or nothing is changed."""
@@ -701,22 +720,32 @@ async def _admissions(connection: asyncpg.Connection) -> None:
     await AdmissionDesk(connection).bypass(fleet, event, "late", answer)
 
 
-async def main(runs: int, seed: int, every: int, jobs: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs: so many, or so many of each kind."""
+
+    seed: int
+    runs: int
+    each: int | None
+
+    def drawn(self, made: Arena) -> Iterator[tuple[int, str | None]]:
+        """Seeds, each with what is changed, if that is not drawn too."""
+        if self.each is None:
+            return ((seed, None) for seed in range(self.seed, self.seed + self.runs))
+        seeds = range(self.seed, self.seed + self.each)
+        return ((seed, what) for what in made.kinds() for seed in seeds)
+
+
+async def main(wanted: Wanted, every: int, jobs: int) -> int:
     """Many runs; 1 where something goes unnoticed that may not."""
     counted: Counter[str] = Counter()
-    seeds = iter(range(seed, seed + runs))
 
-    async def some(url: str) -> None:
+    async def some(url: str, drawn: Iterator[tuple[int, str | None]]) -> None:
         connection = await connect(url, None)
         mine = Arena(connection, url)
         await mine.open()
-        for each in seeds:
-            found = await mine.run(each)
-            kind = "found" if found.located else "could not be"
-            if not found.good:
-                kind = "BAD"
-                typer.echo(found.line())
-            counted[kind] += 1
+        for seed, what in drawn:
+            counted[await _outcome(mine, seed, what)] += 1
             if counted.total() % every == 0:
                 told = f"{counted.total()} runs: {dict(counted)}"
                 typer.echo(told)
@@ -726,17 +755,32 @@ async def main(runs: int, seed: int, every: int, jobs: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             async with arena(postgres, Path(folder)) as made:
                 assert await made.verified() is None
-                await asyncio.gather(*(some(made.url) for _ in range(jobs)))
-    told = f"{runs} runs from seed {seed}: {dict(sorted(counted.items()))}"
+                drawn = wanted.drawn(made)
+                await asyncio.gather(*(some(made.url, drawn) for _ in range(jobs)))
+    told = f"{counted.total()} runs from seed {wanted.seed}: {dict(sorted(counted.items()))}"
     typer.echo(told)
     return 1 if counted["BAD"] else 0
+
+
+async def _outcome(mine: Arena, seed: int, what: str | None) -> str:
+    """What came of a run, in a word; what is bad is told in full."""
+    try:
+        found = await mine.run(seed, what)
+    except NotTaken:
+        return "not taken"
+    if found.good:
+        return "found" if found.located else "could not be"
+    typer.echo(found.line())
+    return "BAD"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--each", type=int, help="so many of each kind of change instead")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=250, help="how often to say how far it is")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     told = parser.parse_args()
-    sys.exit(asyncio.run(main(told.runs, told.seed, told.every, told.jobs)))
+    wanted = Wanted(told.seed, told.runs, told.each)
+    sys.exit(asyncio.run(main(wanted, told.every, told.jobs)))

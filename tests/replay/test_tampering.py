@@ -232,6 +232,17 @@ async def test_what_two_tables_say_is_held_together(
             id="a note of a life before the first",
         ),
         pytest.param(
+            "UPDATE ledger.checkpoints SET note = set_byte(note, 0, 124)"
+            f" WHERE {OF_DEMO} AND tree = 'events' AND size = 160",
+            "checkpoint_mismatch",
+            {
+                "position": 160,
+                "recorded": "|edger.example/demo/1/events did not sign it",
+                "recomputed": "a checkpoint of .../demo/1/events",
+            },
+            id="whose log a signed end says that it is of",
+        ),
+        pytest.param(
             f"UPDATE ledger.heads SET recorded_at_micros = 1 WHERE {OF_DEMO}"
             " AND tree = 'decisions' AND size = 116",
             "clock_mismatch",
