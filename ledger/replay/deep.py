@@ -33,13 +33,14 @@ from ledger.log.notes import Key
 from ledger.log.read import StoredEvent
 from ledger.reducers import lives
 from ledger.reducers.world import begin
+from ledger.replay import beginnings
 from ledger.replay.followed import Followed
 from ledger.replay.given_answers import GivenAnswers
 from ledger.replay.in_force import STATES, InForce, past_table
 from ledger.replay.kept_snapshots import KeptSnapshots
 from ledger.replay.report import Divergence, Report
 from ledger.replay.stored_rows import StoredRows, difference
-from ledger.replay.told_events import IDENTITIES, Begun, ToldEvents, identities
+from ledger.replay.told_events import IDENTITIES, ToldEvents, identities
 from ledger.replay.verify import OnProgress, Verified, reported, verify
 from ledger.units import LEDGER_FLEET, Position
 from ledger.views.allocations import TASK_MOVES, task_rows
@@ -113,22 +114,13 @@ async def _derived(
     genesis, trouble = await _genesis(connection, fleet, verified)
     if trouble is not None:
         return trouble
-    begun = await _lives(connection, fleet)
+    begun = await beginnings.recorded(connection, fleet)
     events = ToldEvents(fleet, begun)
     stored = StoredRows(connection, fleet, IDENTITIES, by="position")
     size = verified.events.size
-    # A later life has begun only once the event that begins it is there.
-    if begun and begun[0].size + (begun[0].incarnation > 1) > size:
-        return Divergence(
-            "incarnation_mismatch", size, recorded=f"{begun[0].incarnation} from {begun[0].size}"
-        )
-    for one in begun:
-        if (one.incarnation > 1) != (one.said is not None and one.taken is not None):
-            return Divergence(
-                "incarnation_mismatch",
-                one.size,
-                recorded=f"{one.incarnation} {'without' if one.said is None else 'with'} an event",
-            )
+    trouble = await beginnings.unlike(connection, fleet, begun, size)
+    if trouble is not None:
+        return trouble
     with refusals_named():
         later = await connection.fetchval(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
@@ -192,17 +184,6 @@ async def _genesis(
             "genesis_mismatch", 0, recorded=genesis.fleet, recomputed=fleet.name
         )
     return genesis, None
-
-
-async def _lives(connection: Connection, fleet: Fleet) -> list[Begun]:
-    """The incarnations of a fleet, the newest first."""
-    with refusals_named():
-        rows = await connection.fetch(
-            "SELECT incarnation, from_size, said, revision, taken FROM ledger.incarnations WHERE fleet = $1"
-            " ORDER BY incarnation DESC",
-            fleet.number,
-        )
-    return [Begun(*row) for row in rows]
 
 
 async def _of_events(

@@ -15,7 +15,7 @@ from ledger.log import merkle
 from ledger.log.archive.reading import SignedNote
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
-from ledger.log.notes import Key, open_note, parse_note
+from ledger.log.notes import Key, Note, open_note, parse_note
 from ledger.log.signed import Signed
 from ledger.log.trees import Tree
 from ledger.replay.recorded_tree import RecordedTree
@@ -109,9 +109,10 @@ class SignedEnds:
     def _own(self, incarnation: int, size: int, root: bytes, note: bytes) -> SignedEnd | Unlike:
         origin = f"/{self.fleet}/{incarnation}/{self.tree}"
         try:
-            said = parse_checkpoint(parse_note(note).text)
+            parsed = parse_note(note)
+            said = parse_checkpoint(parsed.text)
             unlike = None if said.origin.endswith(origin) else f"the origin is {said.origin}"
-            unlike = unlike or self._unsigned(said.origin, note)
+            unlike = unlike or self._unsigned(said.origin, parsed)
         except InvalidRequest as unreadable:
             return Unlike(size, str(unreadable), f"a checkpoint of ...{origin}")
         if unlike is not None:
@@ -142,15 +143,16 @@ class SignedEnds:
     ) -> SignedEnd | Unlike:
         origin = f"/{self.fleet}/{incarnation}/both"
         try:
-            text = parse_note(note).text
+            parsed = parse_note(note)
+            text = parsed.text
             told = read_bound(text, incarnation)
-            unlike = self._unsigned(text.partition("\n")[0], note)
+            unlike = self._unsigned(told.origin, parsed)
         except InvalidRequest as unreadable:
             return Unlike(last, str(unreadable), f"a note of ...{origin}")
         counted = told.steps
         size, its_root = told.events if self.tree == "events" else told.decisions
-        if not text.partition("\n")[0].endswith(origin):
-            unlike = f"the origin is {text.partition(chr(10))[0]}"
+        if not told.origin.endswith(origin):
+            unlike = f"the origin is {told.origin}"
         elif (steps, root) != (counted, merkle.leaf_hash(text.encode())):
             unlike = f"{steps} {root.hex()}"
         elif size < last:
@@ -163,12 +165,18 @@ class SignedEnds:
             return Unlike(size, unlike, f"{counted} steps, as the note of ...{origin} says")
         return SignedEnd(size, its_root, incarnation, bound=True)
 
-    def _unsigned(self, origin: str, note: bytes) -> str | None:
-        """Why those whose keys the reader brought did not sign a note of theirs; None if they did."""
+    def _unsigned(self, origin: str, note: Note) -> str | None:
+        """Why a note is not signed as one of this origin; None if it is.
+
+        That it says so itself is looked at always: else a note of another site than the reader brought
+        keys of would be believed. The signatures are, where he brought the key.
+        """
+        if all(signature.name != origin for signature in note.signatures):
+            return f"{origin} did not sign it"
         if not any(key.name == origin for key in self.keys):
             return None
         try:
-            open_note(note, self.keys)
+            open_note(note.spelled, self.keys)
         except InvalidRequest as refusal:
             return refusal.message
         return None

@@ -390,20 +390,21 @@ def _continued(before: Any, row: Any, newest: int) -> Divergence | None:
     number, next_, epoch = (
         (-1, 0, 0) if before is None else (before["number"], before["next"], before["epoch"])
     )
+    # Of two that do not fit each other it may be either: both are named.
+    since = f"from {next_}" if before is None else f"from {next_}, where receipt {number} ends"
+    turn = f"from {epoch}" if before is None else f"from {epoch}, as of receipt {number},"
     counted = row["appended"] + row["duplicates"] + row["quarantined"]
     if row["number"] != number + 1:
         return _receipt(row, f"number {row['number']}", f"number {number + 1}")
     if not epoch <= row["epoch"] <= newest:
-        return _receipt(row, f"epoch {row['epoch']}", f"an epoch from {epoch} to {newest}")
+        return _receipt(row, f"epoch {row['epoch']}", f"an epoch {turn} to {newest}")
     if row["records"] != counted:
         return _receipt(row, f"{row['records']} records", f"{counted} records")
     if row["resumed_by"] is not None:
         whole = counted == 0 and (before is None or row["first"] == next_)
-        return None if whole else _receipt(row, f"from {row['first']}", f"from {next_}, of nothing")
+        return None if whole else _receipt(row, f"from {row['first']}", f"{since}, of nothing")
     if row["first"] < next_ or not 1 <= counted <= row["next"] - row["first"]:
-        return _receipt(
-            row, f"{counted} records of {row['first']} to {row['next']}", f"from {next_} on"
-        )
+        return _receipt(row, f"{counted} records of {row['first']} to {row['next']}", since)
     if row["last_digest"] is None or len(row["last_digest"]) != DIGEST_BYTES:
         return _receipt(row, "no digest of its last record", "32 bytes")
     return None

@@ -7,7 +7,7 @@ people search by can differ from what the producer sent.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -17,6 +17,7 @@ from ledger.events.strict_json import canonical
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.read import StoredEvent
+from ledger.replay.beginnings import Begun, repeats
 from ledger.replay.report import Divergence
 from ledger.views.table import Row, Table
 
@@ -29,18 +30,6 @@ RECOVERED: Final = "ledger.recovery.log.recovered.v1"
 
 _IDENTITY_BYTES: Final = 16
 _ATTRIBUTES: Final = ("source", "id", "type", "subject")
-
-
-class Begun(NamedTuple):
-    """What the row of a life says of how it began."""
-
-    incarnation: int
-    size: int
-    """Of the log, then."""
-    said: bytes | None
-    """What the event says that it begins with; None in the first."""
-    revision: int | None
-    taken: str | None
 
 
 @dataclass(slots=True)
@@ -79,11 +68,7 @@ class ToldEvents:
             )
         begins = begun.size == event.position and begun.incarnation > 1
         if (event.type == RECOVERED) != begins or (
-            begins
-            and (
-                envelope["data"]["incarnation"] != life
-                or (begun.said, begun.revision) != (event.payload, event.revision)
-            )
+            begins and envelope["data"]["incarnation"] != life
         ):
             return Divergence(
                 "incarnation_mismatch",
@@ -92,6 +77,9 @@ class ToldEvents:
                 recorded=event.type,
                 recomputed=f"{life} begins with {RECOVERED}",
             )
+        trouble = repeats(begun, event, envelope["data"]["why"]) if begins else None
+        if trouble is not None:
+            return trouble
         if self.fleet.clock == "event" and event.recorded_at_micros != max(self.clock, time or 0):
             return _column(
                 event, "recorded_at_micros", event.recorded_at_micros, max(self.clock, time or 0)

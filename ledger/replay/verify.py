@@ -257,11 +257,17 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
     """
     with refusals_named():
         row = await connection.fetchrow(
-            "SELECT coalesce((SELECT max(size) FROM ledger.heads"
-            "                  WHERE fleet = $1 AND tree = 'events'), 0) AS size,"
+            "WITH ends AS (SELECT"
+            "   coalesce((SELECT max(size) FROM ledger.heads"
+            "              WHERE fleet = $1 AND tree = 'events'), 0) AS size,"
+            "   coalesce((SELECT max(size) FROM ledger.heads"
+            "              WHERE fleet = $1 AND tree = 'decisions'), 0) AS grown)"
+            " SELECT ends.size, ends.grown,"
+            "       (SELECT min(position) FROM ledger.events"
+            "         WHERE fleet = $1 AND position >= ends.size) AS event,"
             "       (SELECT max(position) + 1 FROM ledger.events WHERE fleet = $1) AS events,"
-            "       coalesce((SELECT max(size) FROM ledger.heads"
-            "                  WHERE fleet = $1 AND tree = 'decisions'), 0) AS grown,"
+            "       (SELECT min(number) FROM ledger.decisions"
+            "         WHERE fleet = $1 AND number >= ends.grown) AS decision,"
             "       (SELECT max(number) + 1 FROM ledger.decisions WHERE fleet = $1) AS made,"
             "       (SELECT max(decisions) FROM ledger.decided WHERE fleet = $1) AS counted,"
             "       (SELECT decisions FROM ledger.decided WHERE fleet = $1"
@@ -273,18 +279,22 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
             "          FROM ledger.tile_hashes"
             "         WHERE fleet = $1 AND (tree <> ALL($2::text[]) OR number < 0) LIMIT 1) AS tile,"
             "       (SELECT format('checkpoints %s %s %s', incarnation, tree, size)"
-            "          FROM ledger.checkpoints WHERE fleet = $1 AND (size < 0 OR"
+            "          FROM ledger.checkpoints WHERE fleet = $1 AND (size < 0 OR incarnation < 1 OR"
             "            tree <> 'both' AND tree <> ALL($2::text[])) LIMIT 1) AS signed,"
             "       (SELECT format('decided %s', through) FROM ledger.decided"
-            "         WHERE fleet = $1 AND through < 0 LIMIT 1) AS batch",
+            "         WHERE fleet = $1 AND through < 0 LIMIT 1) AS batch"
+            "  FROM ends",
             fleet.number,
             list(TREES),
         )
     assert row is not None, "maxima are always one row"
     size, grown = row["size"], row["grown"]
-    if (row["events"] or 0) > size:
+    if row["event"] is not None:
         return Divergence(
-            "event_root_mismatch", size, recorded=f"{size}", recomputed=f"{row['events']} events"
+            "event_root_mismatch",
+            row["event"],
+            recorded=f"{size}",
+            recomputed=f"{row['events']} events",
         )
     if (row["through"] or 0) >= max(size, 1):
         return Divergence(
@@ -305,7 +315,7 @@ async def _beyond(connection: Connection, fleet: Fleet) -> Divergence | None:
             return Divergence(
                 "decision_root_mismatch",
                 None,
-                decision=min(found or 0, grown),
+                decision=row["decision"] or min(found or 0, grown),
                 recorded=f"{grown}",
                 recomputed=f"{found or 0} decisions",
             )

@@ -1,13 +1,16 @@
 """Change anything behind the ledger's back: every change that matters is found, and where it is.
 
     python -m tests.replay.tampering --runs 5000 --seed 1
+    python -m tests.replay.tampering --each 6 --seed 1
 
-A run is a seed. All runs share one ledger, in which every table that an audit reads has rows: a
-simulated fleet with decisions of every kind, taken in by file and by Kafka offsets, with messages set
-aside, let in and discarded, signed ends and snapshots; a second fleet beside it. Each makes one
-change, as somebody can who is superuser of the database: any byte of any column, a row dropped, added
-or exchanged with another, the last rows of a table taken away. Then everything is verified as
-``ledger verify --deep`` does it, with the keys of those who sign, and the change is undone.
+A run is a seed; with ``--each`` there are so many for each column and each thing that can be done to a
+table's rows, however seldom that would be drawn. All runs share one ledger, in which every table that an
+audit reads has rows: a simulated fleet with decisions of every kind, taken in by file and by Kafka
+offsets, with messages set aside, let in and discarded, signed ends and snapshots, in two lives of its
+log; a second fleet beside it. Each makes one change, as somebody can who is superuser of the database:
+any byte of any column, a row dropped, added or exchanged with another, the last rows of a table taken
+away. Then everything is verified as ``ledger verify --deep`` does it, with the keys of those who sign,
+and the change is undone.
 
 What cannot be found in one database is told by ``UNSEEN``, and no more than that may go unnoticed;
 docs/verify.md has the same list for people.
@@ -19,10 +22,11 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -37,16 +41,17 @@ from ledger.cli.simulator.sizes import Sizes
 from ledger.engine import decider
 from ledger.engine.snapshots import Interval
 from ledger.events.codec import accept
-from ledger.log import fleets, lines, quarantine, receipts, signing_keys
+from ledger.log import fleets, lines, quarantine, receipts, recovery, signing_keys
 from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import connect
 from ledger.log.fleets import LAST_NUMBER
 from ledger.log.intake import Intake
 from ledger.log.messages import Claim, Coordinates, Message
 from ledger.log.notes import Key
+from ledger.log.recovery import Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
-from ledger.log.signed import memory
+from ledger.log.signed import memory, recalled
 from ledger.replay import audit
 from ledger.replay.report import Divergence
 from ledger.units import FleetName, Incarnation, Offset, Position
@@ -57,12 +62,15 @@ from tests.postgres import Postgres, session_postgres
 
 RESOLUTION: Final = timedelta(microseconds=1)
 HISTORY: Final = 480
+LATER: Final = 40
+"""Events of the first life of a log, and of the second."""
 DRAWN: Final = 200
 """Changes drawn for a run until the database takes one."""
 FLEET: Final = FleetName("demo")
 OTHER: Final = FleetName("other")
 SITE: Final = "ledger.example"
 SECRET: Final = bytes(range(32))
+TOPIC: Final = "ledger.everything"
 HEADERS: Final = (("content-type", b"application/cloudevents+json"),)
 POLICY: Final = "ledger.policy.policy.changed.v1"
 
@@ -133,8 +141,8 @@ UNSEEN: Final[dict[str, str]] = {
     "decided added": "a batch was two, if in one of them nothing was decided",
     "heads dropped": "an append of events was one with the next",
     "checkpoints.signed_at": "when a note was written down",
-    "incarnations.reason": "why a life began",
-    "incarnations.opened_at": "when it did",
+    "incarnations.opened_at": "when a life began",
+    "incarnations.taken": "which receipt of a partition was the newest when it did",
     "receipts.epoch": "which turn of a consumer took the records",
     "receipts.first": "where it began, if what it took first was there already",
     "receipts.next": "where it ended, if what it took last was",
@@ -201,11 +209,11 @@ class Found:
 
 
 def history() -> list[bytes]:
-    """Of every family, in which decisions of every kind are made."""
+    """Of every family, in which decisions of every kind are made: of both lives."""
     sizes = Sizes(clusters=4, nodes=2, workloads=24, disks=2)
     simulation = Simulation(8, fleet=FLEET, sizes=sizes)
     opened = simulation.opening
-    events = [orjson.loads(line) for line in simulation.events(HISTORY - 2)]
+    events = [orjson.loads(line) for line in simulation.events(HISTORY - 2 + LATER)]
     told = next(event for event in events if event["type"] == POLICY)
     for place, type_, data in (
         (opened, POLICY, {"fairshare": {"preempt": True, "reclaim": True}}),
@@ -214,6 +222,10 @@ def history() -> list[bytes]:
         more = {"id": f"{place}", "time": events[place]["time"], "type": type_, "data": data}
         events.insert(place, told | more)
     return [orjson.dumps(event) for event in events]
+
+
+class NotTaken(AssertionError):
+    """The database refuses a change, whichever row it is made to, or there is no other value."""
 
 
 class Arena:
@@ -245,8 +257,9 @@ class Arena:
         seeds = [SECRET]
         for fleet in (FLEET, OTHER):
             for tree in ("events", "decisions", "both"):
-                name = signing_keys.origin(SITE, fleet, Incarnation(1), tree)
-                self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
+                for life in (Incarnation(1), Incarnation(2)):
+                    name = signing_keys.origin(SITE, fleet, life, tree)
+                    self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
 
     async def verified(self, first: int | None = None, *, deep: bool = True) -> Divergence | None:
         """What verifying everything finds first, beginning with the fleet of this number."""
@@ -274,7 +287,19 @@ class Arena:
                 )
             finally:
                 await undone.rollback()
-        raise AssertionError(f"seed {seed}: the database takes no change of {what or 'anything'}")
+        raise NotTaken(f"seed {seed}: the database takes no change of {what or 'anything'}")
+
+    def kinds(self) -> list[str]:
+        """Every change there is, by table."""
+        return [
+            f"{table}{what}"
+            for table in self.tables
+            for what in (
+                *(f".{column}" for column in self._columns[table]),
+                *(f" {how}" for how in ("dropped", "added", "swapped")),
+                *([" rewound"] if table in REWOUND else []),
+            )
+        ]
 
     async def _change(self, luck: Random, what: str | None) -> Change | None:
         """Something drawn; None where the database itself refuses it or nothing is changed."""
@@ -419,10 +444,19 @@ REWOUND: Final = {
 """Tables that grow at one end."""
 
 
+SOMETHING: Final[dict[str, Any]] = {
+    "numeric": Decimal(1),
+    "timestamp with time zone": datetime(2026, 1, 1, tzinfo=UTC),
+}
+"""What is written where nothing was, if nothing cannot be counted on from."""
+
+
 def mutated(luck: Random, value: Any, type_: str, *, nullable: bool) -> Any:
     """Another value of the same type."""
-    if nullable and (value is None) == (luck.random() < 0.1) and value is not None:
+    if nullable and luck.random() < 0.1 and value is not None:
         return None
+    if value is None and type_ in SOMETHING:
+        return SOMETHING[type_]
     match type_:
         case "bytea":
             if not value:
@@ -502,8 +536,8 @@ def located(change: Change, trouble: Divergence) -> bool:
         }
         if "level" in row:
             numbers.add(row["number"] << 8 * (row["level"] % 8))
-        offset = (trouble.subject or "").rpartition("@")[2]
-        if change.table == "receipts" and offset.isdecimal():
+        _, at, offset = (trouble.subject or "").rpartition("@")
+        if change.table == "receipts" and at and offset.isdecimal():
             return any(row["first"] <= int(offset) < row["next"] for row in change.rows)
         key = " ".join(str(row[name]) for name in KEYS[change.table][1:])
         if (trouble.recorded or "").startswith("of a fleet") and str(
@@ -526,7 +560,7 @@ TROUBLES: Final[dict[str, set[str]]] = {
     "checkpoints": {"checkpoint_mismatch"},
     "geneses": {"genesis_mismatch"},
     "incarnations": {"incarnation_mismatch"},
-    "receipts": {"receipt_mismatch"},
+    "receipts": {"receipt_mismatch", "incarnation_mismatch"},
     "quarantine": {"receipt_mismatch"},
     "snapshots": {"snapshot_mismatch"},
     "snapshot_parts": {"snapshot_mismatch"},
@@ -550,7 +584,8 @@ async def arena(postgres: Postgres, folder: Path) -> AsyncIterator[Arena]:
 
 async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
     """By file and by offsets, in portions, each decided and sealed."""
-    drawn = history()
+    both = history()
+    drawn, later = both[:HISTORY], both[HISTORY:]
     with memory(folder / "signed.json") as remembered:
         sealer = Sealer(Site(SITE, (SECRET,)), remembered)
         third = len(drawn) // 3
@@ -572,6 +607,21 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await lines.ingest(connection, [workload_line(41, replicas=50, fleet=OTHER)], clock="wall")
         await _decided(url)
         await sealer.round(connection)
+    await _recovered(connection, folder)
+    await _told_again(connection, drawn[third])
+    with memory(folder / "signed.json") as remembered:
+        await lines.ingest(connection, later, clock="event")
+        await _decided(url)
+        await Sealer(Site(SITE, (SECRET,)), remembered).round(connection)
+
+
+async def _recovered(connection: asyncpg.Connection, folder: Path) -> None:
+    """A next life for the log that comes by Kafka too, so that its row says how far that was taken."""
+    fleet = await fleets.find(connection, FLEET)
+    assert fleet is not None
+    remembered = Remembered(recalled(folder / "signed.json"), None, {})
+    found = await recovery.assess(connection, fleet, remembered)
+    await recovery.begin(connection, found, why="tests", by="tests")
 
 
 async def _decided(url: str) -> None:
@@ -587,8 +637,8 @@ async def _decided(url: str) -> None:
 
 async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) -> None:
     """As a consumer takes them, with some that nobody can read and one that contradicts."""
-    topic, offset = "ledger.everything", 5
-    epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+    offset = 5
+    epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
     intake = Intake(connection, create_fleets=True, clock="event")
     cluster = next(e for e in map(orjson.loads, drawn) if e["type"].endswith("node.upserted.v1"))
     cluster["data"]["memory"] = 1
@@ -599,26 +649,38 @@ async def _by_offsets(connection: asyncpg.Connection, drawn: Sequence[bytes]) ->
         if portion is portions[-1]:
             # Told once more, before everything else of a batch and behind it: no row is left of them.
             values = [portions[0][0], *values, portions[0][1]]
-        batch = [
-            Message(
-                Coordinates("kafka", topic, 0, offset + place),
-                accept(value, headers=HEADERS, families=lines.FAMILIES, fleet=FLEET),
-                FLEET.encode(),
-                value,
-                HEADERS,
-            )
-            for place, value in enumerate(values)
-        ]
-        await intake.take(batch, Claim(topic, 0, epoch), timestamp=offset)
+        await intake.take(_records(values, offset), Claim(TOPIC, 0, epoch), timestamp=offset)
         offset += len(values) + 3
-        epoch = await receipts.open_epoch(connection, topic, 0, owner="tests")
+        epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
     async with connection.transaction():
         await receipts.halt(
-            connection, topic, 0, reason="retention_overrun", detail="tests", by="tests"
+            connection, TOPIC, 0, reason="retention_overrun", detail="tests", by="tests"
         )
-    await receipts.resume(connection, topic, 0, at=Offset(offset + 50), why="tests", by="tests")
+    await receipts.resume(connection, TOPIC, 0, at=Offset(offset + 50), why="tests", by="tests")
     async with connection.transaction():
-        await receipts.adopt(connection, topic, 0, owner="tests")
+        await receipts.adopt(connection, TOPIC, 0, owner="tests")
+
+
+async def _told_again(connection: asyncpg.Connection, value: bytes) -> None:
+    """A last receipt behind what a life began with, of a record of which no row is left."""
+    (fed,) = await receipts.feeding(connection, FLEET)
+    epoch = await receipts.open_epoch(connection, TOPIC, 0, owner="tests")
+    intake = Intake(connection, create_fleets=True, clock="event")
+    await intake.take(_records([value], fed.next), Claim(TOPIC, 0, epoch), timestamp=fed.next)
+
+
+def _records(values: Sequence[bytes], first: int) -> list[Message]:
+    """Records of the topic that the fleet comes by."""
+    return [
+        Message(
+            Coordinates("kafka", TOPIC, 0, offset),
+            accept(value, headers=HEADERS, families=lines.FAMILIES, fleet=FLEET),
+            FLEET.encode(),
+            value,
+            HEADERS,
+        )
+        for offset, value in enumerate(values, first)
+    ]
 
 
 async def _aside(connection: asyncpg.Connection) -> None:
@@ -658,22 +720,32 @@ async def _admissions(connection: asyncpg.Connection) -> None:
     await AdmissionDesk(connection).bypass(fleet, event, "late", answer)
 
 
-async def main(runs: int, seed: int, every: int, jobs: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs: so many, or so many of each kind."""
+
+    seed: int
+    runs: int
+    each: int | None
+
+    def drawn(self, made: Arena) -> Iterator[tuple[int, str | None]]:
+        """Seeds, each with what is changed, if that is not drawn too."""
+        if self.each is None:
+            return ((seed, None) for seed in range(self.seed, self.seed + self.runs))
+        seeds = range(self.seed, self.seed + self.each)
+        return ((seed, what) for what in made.kinds() for seed in seeds)
+
+
+async def main(wanted: Wanted, every: int, jobs: int) -> int:
     """Many runs; 1 where something goes unnoticed that may not."""
     counted: Counter[str] = Counter()
-    seeds = iter(range(seed, seed + runs))
 
-    async def some(url: str) -> None:
+    async def some(url: str, drawn: Iterator[tuple[int, str | None]]) -> None:
         connection = await connect(url, None)
         mine = Arena(connection, url)
         await mine.open()
-        for each in seeds:
-            found = await mine.run(each)
-            kind = "found" if found.located else "could not be"
-            if not found.good:
-                kind = "BAD"
-                typer.echo(found.line())
-            counted[kind] += 1
+        for seed, what in drawn:
+            counted[await _outcome(mine, seed, what)] += 1
             if counted.total() % every == 0:
                 told = f"{counted.total()} runs: {dict(counted)}"
                 typer.echo(told)
@@ -683,17 +755,32 @@ async def main(runs: int, seed: int, every: int, jobs: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             async with arena(postgres, Path(folder)) as made:
                 assert await made.verified() is None
-                await asyncio.gather(*(some(made.url) for _ in range(jobs)))
-    told = f"{runs} runs from seed {seed}: {dict(sorted(counted.items()))}"
+                drawn = wanted.drawn(made)
+                await asyncio.gather(*(some(made.url, drawn) for _ in range(jobs)))
+    told = f"{counted.total()} runs from seed {wanted.seed}: {dict(sorted(counted.items()))}"
     typer.echo(told)
     return 1 if counted["BAD"] else 0
+
+
+async def _outcome(mine: Arena, seed: int, what: str | None) -> str:
+    """What came of a run, in a word; what is bad is told in full."""
+    try:
+        found = await mine.run(seed, what)
+    except NotTaken:
+        return "not taken"
+    if found.good:
+        return "found" if found.located else "could not be"
+    typer.echo(found.line())
+    return "BAD"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--each", type=int, help="so many of each kind of change instead")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=250, help="how often to say how far it is")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     told = parser.parse_args()
-    sys.exit(asyncio.run(main(told.runs, told.seed, told.every, told.jobs)))
+    wanted = Wanted(told.seed, told.runs, told.each)
+    sys.exit(asyncio.run(main(wanted, told.every, told.jobs)))

@@ -164,11 +164,49 @@ async def test_what_two_tables_say_is_held_together(
             id="a decision behind the end",
         ),
         pytest.param(
+            "INSERT INTO ledger.decisions SELECT fleet, number + 200, incarnation, position, kind,"
+            "  subject, algorithm, version, branch, moved, previous_number, result, reasons, record, digest"
+            f"  FROM ledger.decisions WHERE {OF_DEMO} AND number = 150",
+            "decision_root_mismatch",
+            {"decision": 350},
+            id="a decision behind the end, of which none is missing",
+        ),
+        pytest.param(
             "UPDATE ledger.quarantine SET channel = 'http' WHERE channel = 'kafka'"
             " AND position = (SELECT min(position) FROM ledger.quarantine WHERE channel = 'kafka')",
             "row_differs",
             {"path": "quarantine.channel", "recorded": "http", "recomputed": "kafka"},
             id="by which way a message came that was set aside",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET next = next + 100 WHERE number = 4",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 5",
+                "recorded": "1 records of 241 to 242",
+                "recomputed": "from 341, where receipt 4 ends",
+            },
+            id="a receipt that ends behind the beginning of the next",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET next = next + 7 WHERE number = 3",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 4",
+                "recorded": "from 188",
+                "recomputed": "from 195, where receipt 3 ends, of nothing",
+            },
+            id="a receipt that ends behind where a person let the partition go on from",
+        ),
+        pytest.param(
+            "UPDATE ledger.receipts SET epoch = 5 WHERE number = 2",
+            "receipt_mismatch",
+            {
+                "subject": "ledger.everything/0 receipt 3",
+                "recorded": "epoch 4",
+                "recomputed": "an epoch from 5, as of receipt 2, to 7",
+            },
+            id="a receipt of a later turn than the next",
         ),
         pytest.param(
             "INSERT INTO ledger.tile_hashes SELECT fleet, tree, level, number - 13, hash"
@@ -184,6 +222,68 @@ async def test_what_two_tables_say_is_held_together(
             "row_unexpected",
             {"path": "checkpoints", "subject": "1 events -13"},
             id="a signed end before the beginning",
+        ),
+        pytest.param(
+            "INSERT INTO ledger.checkpoints"
+            " SELECT fleet, -12, tree, size, root, note, signed_at FROM ledger.checkpoints"
+            f" WHERE {OF_DEMO} AND tree = 'both' AND incarnation = 1 ORDER BY size LIMIT 1",
+            "row_unexpected",
+            {"path": "checkpoints", "subject": "-12 both 320"},
+            id="a note of a life before the first",
+        ),
+        pytest.param(
+            "UPDATE ledger.checkpoints SET note = set_byte(note, 0, 124)"
+            f" WHERE {OF_DEMO} AND tree = 'events' AND size = 160",
+            "checkpoint_mismatch",
+            {
+                "position": 160,
+                "recorded": "|edger.example/demo/1/events did not sign it",
+                "recomputed": "a checkpoint of .../demo/1/events",
+            },
+            id="whose log a signed end says that it is of",
+        ),
+        pytest.param(
+            f"UPDATE ledger.heads SET recorded_at_micros = 1 WHERE {OF_DEMO}"
+            " AND tree = 'decisions' AND size = 116",
+            "clock_mismatch",
+            {"position": None, "decision": 116, "recorded": "1", "recomputed": "(absent)"},
+            id="when a head of decisions was recorded, which it never says",
+        ),
+        *(
+            pytest.param(
+                f"UPDATE ledger.incarnations SET {column} = {value} WHERE {OF_DEMO}"
+                " AND incarnation = 1",
+                "incarnation_mismatch",
+                {"position": 0, "subject": "1", "path": f"incarnations.{column}"},
+                id=f"the {column} of a life that no event began",
+            )
+            for column, value in (
+                ("said", "'{}'"),
+                ("revision", "1"),
+                ("taken", "'{}'"),
+                ("reason", "'open'"),
+            )
+        ),
+        *(
+            pytest.param(
+                f"UPDATE ledger.incarnations SET {column} = {value} WHERE {OF_DEMO}"
+                " AND incarnation = 2",
+                "incarnation_mismatch",
+                {"position": 480, "subject": "2", "path": f"incarnations.{column}"},
+                id=f"the {column} of a life that an event began: {value}",
+            )
+            for column, value in (
+                ("said", "set_byte(said, 20, 33)"),
+                ("revision", "revision + 1"),
+                ("revision", "NULL"),
+                ("reason", "'testz'"),
+                ("taken", "'[]'"),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '-2')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '100')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,receipt}', '1.0')"""),
+                ("taken", """jsonb_set(taken, '{ledger.everything,partition}', '1')"""),
+                ("taken", """taken || '{"ledger.cluster": {"partition": 0, "receipt": -1}}'"""),
+            )
         ),
         pytest.param(
             "INSERT INTO ledger.decided SELECT fleet, -7, decisions, epoch, decided_at"
