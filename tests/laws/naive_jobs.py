@@ -115,6 +115,9 @@ class NaiveJobs:
     due: DueRound | None = None
     after_last: Any = None
     """What the next round would have read right after the last one."""
+    changed: bool = False
+    """Whether something was other than then at the end of an event; it counts once somebody waits,
+    though it may be as it was by then."""
     played: bool = False
     """Whether a round was played because of what happened last."""
     rounds: int = 0
@@ -353,9 +356,10 @@ class NaiveJobs:
 
     def _look(self) -> None:
         """Whether a round is due now."""
+        self.changed = self.changed or self._read() != self.after_last
         if not any(self.waiting(job) for job in self.in_line()):
             self.due = None
-        elif self.due is None and self._read() != self.after_last:
+        elif self.due is None and self.changed:
             self.due = DueRound(self.fleet.position, self._deadline())
         elif self.due is not None and self.due.until is None:
             self.due.until = self._deadline()
@@ -421,7 +425,7 @@ class NaiveJobs:
 
         self._write_down()
         self.due = None
-        self.after_last = None if floor.evicted else self._read()
+        self.after_last, self.changed = None if floor.evicted else self._read(), False
         if floor.full:
             until = self._deadline() or self.fleet.now
             self.due = DueRound(self.fleet.position, until, next_event=True)

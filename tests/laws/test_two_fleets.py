@@ -37,6 +37,7 @@ from tests.histories import (
     pod_seen,
     pods_listed,
     policy,
+    queue_up,
     replicaset_up,
     reschedule,
     workload_gone,
@@ -84,6 +85,29 @@ def test_what_is_rescheduled_under_hold_is_asked_alike_once_it_is_lifted(memory:
         asked = reschedule(WEB, fresh=fresh)
         for happens in ((one, asked, again), (asked, one, again)):
             assert difference([Happening(fact, 0) for fact in (*begins, *happens, *ends)]) is None
+
+
+def test_what_changed_while_no_task_waited_makes_a_round_due_alike() -> None:
+    rounds = policy({"round.max_events": 2, "round.max_milliseconds": 0})
+    takes = each_takes(memory=1)
+    first, then = (
+        workload_up(name, 2, cluster="m1", deploy=deployed(), request=takes)
+        for name in ("ns/first", "ns/then")
+    )
+    node, job = node_up("m1", "n1", memory=3), job_up("ns/job", 1, "q", cpu=0, memory=2)
+    happens: tuple[Fact, ...] = (
+        replace(job, replicas=Replicas(0)),
+        job,
+        replace(node, schedulable=False),
+        node,
+        replace(first, replicas=Replicas(0)),
+        replace(then, replicas=Replicas(0)),
+    )
+    begins: tuple[Fact, ...] = (rounds, cluster_up("m1"), node, queue_up("q"), first, then, job)
+
+    for next_ in product(happens, repeat=3):
+        facts = (*begins, *next_, first, first)
+        assert difference([Happening(fact, 0) for fact in facts]) is None
 
 
 @pytest.mark.parametrize("seed", range(50, 53))
