@@ -38,6 +38,9 @@ BODIES_AT_ONCE: Final = 32
 REVIEWS_AT_ONCE: Final = 1_000
 """The same for admissions: their bodies are small, and a burst of them must not be turned away."""
 
+STREAMS_AT_ONCE: Final = 64
+"""How many may be open: each looks at the log again and again."""
+
 ADMISSION: Final = "/admission/"
 
 OPEN_TO_ALL: Final = frozenset({"/livez", "/readyz", "/openapi.json"})
@@ -58,6 +61,7 @@ class Limits:
     body_seconds: float = BODY_SECONDS
     bodies_at_once: int = BODIES_AT_ONCE
     reviews_at_once: int = REVIEWS_AT_ONCE
+    streams_at_once: int = STREAMS_AT_ONCE
 
 
 @dataclass(slots=True)
@@ -152,15 +156,7 @@ class Guard:
             self._bodies -= 1 - review
 
     def _recognised(self, scope: Scope) -> Caller:
-        access = self._gate.access
-        caller: Caller | None = None
-        scheme, _, token = _header(scope, b"authorization").partition(b" ")
-        if scheme.lower() == b"bearer":
-            caller = access.by_token(token.strip())
-        elif names := scope.get(PEER):
-            caller = access.by_certificate(names)
-        elif not scheme and _is_admission(scope):
-            caller = access.anybody
+        caller = recognised(self._gate.access, scope)
         if caller is None:
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
@@ -198,6 +194,16 @@ class Guard:
                 f"the body did not come within {limits.body_seconds:g} s",
             ) from None
         return b"".join(parts)
+
+
+def recognised(access: Access, scope: Scope) -> Caller | None:
+    """Who sends a request; None where nobody knows them."""
+    scheme, _, token = _header(scope, b"authorization").partition(b" ")
+    if scheme.lower() == b"bearer":
+        return access.by_token(token.strip())
+    if names := scope.get(PEER):
+        return access.by_certificate(names)
+    return access.anybody if not scheme and _is_admission(scope) else None
 
 
 def named(error: Exception) -> Problem:
