@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from ledger.api.access import Access
-from ledger.api.guard import Gate, Guard, Limits
+from ledger.api.guard import STREAMS_AT_ONCE, Gate, Guard, Limits
 from ledger.api.stream import LOOK_SECONDS
 from ledger.cli.http_service import READERS
 from tests.api.calling import Exchange, access, ask, scope, standing
@@ -80,8 +80,8 @@ async def listening(
         await running
 
 
-def reading(**limits: int) -> Gate:
-    return Gate(access("read"), Limits(**limits))
+def reading(*, streams_at_once: int = STREAMS_AT_ONCE) -> Gate:
+    return Gate(access("read"), Limits(streams_at_once=streams_at_once))
 
 
 async def test_what_was_decided_in_another_life_is_told_to_whoever_saw_numbers_above_it(
