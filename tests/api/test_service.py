@@ -55,6 +55,8 @@ def test_no_door_stands_open_by_default(options: list[str], why: str) -> None:
         [{"name": "a", "roles": ["read"]}],
         [{"name": "a", "roles": ["read"], "sha256": "secret"}],
         [{"name": "a", "roles": ["king"], "sha256": "0" * 64}],
+        [{"name": "a", "roles": [["read"]], "sha256": "0" * 64}],
+        [{"name": "a", "roles": ["ingest"], "sha256": "0" * 64, "cluster": "c1"}],
         [{"name": "a", "roles": ["read"], "sha256": "0" * 64, "fleet": "x"}],
         [{"name": "a", "roles": ["read"], "sha256": "0" * 64, "fleets": []}],
         [{"name": "a", "roles": ["read"], "certificate": "me"}],
