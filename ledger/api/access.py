@@ -154,7 +154,11 @@ def _caller(entry: dict[str, Any], where: str) -> Caller:
     name, roles, fleets = entry.get("name"), entry.get("roles"), entry.get("fleets")
     if not isinstance(name, str) or not name:
         raise SetupProblem(f"{where}: name is a text")
-    if not isinstance(roles, list) or not roles or not ROLES.issuperset(roles):
+    if (
+        not isinstance(roles, list)
+        or not roles
+        or not all(isinstance(one, str) and one in ROLES for one in roles)
+    ):
         raise SetupProblem(f"{where}: roles are some of {', '.join(sorted(ROLES))}")
     if fleets is not None and not (
         isinstance(fleets, list)
@@ -165,6 +169,10 @@ def _caller(entry: dict[str, Any], where: str) -> Caller:
     cluster = entry.get("cluster")
     if cluster is not None and not (isinstance(cluster, str) and CLUSTER.fullmatch(cluster)):
         raise SetupProblem(f"{where}: cluster is the name of one")
+    if cluster is not None and "admission" not in roles:
+        raise SetupProblem(
+            f"{where}: cluster is for the role admission, and limits no other; fleets does"
+        )
     return Caller(name, frozenset(roles), None if fleets is None else frozenset(fleets), cluster)
 
 

@@ -65,6 +65,22 @@ BODY: Final[dict[str, Any]] = {
                     "type": "object",
                     "description": "An AdmissionReview of admission.k8s.io/v1.",
                     "required": ["apiVersion", "kind", "request"],
+                    "properties": {
+                        "apiVersion": {"const": review.API_VERSION},
+                        "kind": {"const": review.KIND},
+                        "request": {
+                            "type": "object",
+                            "required": ["uid", "resource"],
+                            "properties": {
+                                "uid": {
+                                    "type": "string",
+                                    "pattern": "^[^\\x00-\\x1f\\x7f]{1,253}$",
+                                },
+                                "resource": {"type": "object"},
+                                "object": {"type": ["object", "null"]},
+                            },
+                        },
+                    },
                 }
             }
         },

@@ -26,17 +26,13 @@ Receive = Callable[[], Awaitable[Sent]]
 Send = Callable[[Sent], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_BODY: Final = 8 * 1024 * 1024
-"""Room for eight of the largest events, or for some thousands of usual ones."""
-
 BODY_SECONDS: Final = 10.0
 """How long the body of a request may take to come."""
 
-BODIES_AT_ONCE: Final = 32
-"""How many are in memory at a time; whoever comes beyond that is asked to come again."""
+MIB: Final = 1024 * 1024
 
-REVIEWS_AT_ONCE: Final = 1_000
-"""The same for admissions: their bodies are small, and a burst of them must not be turned away."""
+STREAMS_AT_ONCE: Final = 64
+"""How many may be open: each looks at the log again and again."""
 
 ADMISSION: Final = "/admission/"
 
@@ -50,14 +46,33 @@ CALLER: Final = "ledger.caller"
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """For bodies in memory; whoever comes beyond that is asked to come again."""
+
+    at_once: int
+    largest: int
+    total: int
+    """Bytes of all of them together."""
+
+
+EVENTS: Final = Room(at_once=32, largest=8 * MIB, total=256 * MIB)
+"""Each has room for eight of the largest events, or for some thousands of usual ones."""
+
+REVIEWS: Final = Room(at_once=1_000, largest=3 * MIB, total=64 * MIB)
+"""A burst of admissions must not be turned away. Their bodies are small: an API server takes no object
+above 3 MiB, and a usual pod has some kilobytes."""
+
+
 @dataclass(slots=True)
 class Limits:
     """What a request may take."""
 
-    largest_body: int = LARGEST_BODY
     body_seconds: float = BODY_SECONDS
-    bodies_at_once: int = BODIES_AT_ONCE
-    reviews_at_once: int = REVIEWS_AT_ONCE
+    events: Room = EVENTS
+    """And of whatever else is no review."""
+    reviews: Room = REVIEWS
+    streams_at_once: int = STREAMS_AT_ONCE
 
 
 @dataclass(slots=True)
@@ -76,8 +91,8 @@ class Guard:
     def __init__(self, app: Application, gate: Gate) -> None:
         self._app = app
         self._gate = gate
-        self._bodies = 0
-        self._reviews = 0
+        self._events = _Taken()
+        self._reviews = _Taken()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it here."""
@@ -109,13 +124,17 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         answer.unread = _has_body(scope)
         try:
-            if scope["path"] not in OPEN_TO_ALL:
-                scope[CALLER] = self._recognised(scope)
+            if scope["path"] in OPEN_TO_ALL:
+                # Nobody knows who sends it: a body is not read, and takes no room.
+                unread = _replayed(b"", receive) if answer.unread else receive
+                await self._app(scope, unread, answer.send)
+                return
+            scope[CALLER] = self._recognised(scope)
             if not answer.unread:
                 await self._app(scope, receive, answer.send)
                 return
-            with self._room(scope):
-                body = await self._body(scope, receive)
+            with self._room(scope) as held:
+                body = await self._body(scope, receive, held)
                 answer.unread = False
                 if body is not None:
                     await self._app(scope, _replayed(body, receive), answer.send)
@@ -128,39 +147,23 @@ class Guard:
                 await answer.refuse(unforeseen, self._gate.served)
 
     @contextmanager
-    def _room(self, scope: Scope) -> Iterator[None]:
-        """For one body in memory."""
-        review = int(_is_admission(scope))
+    def _room(self, scope: Scope) -> Iterator["_Held"]:
+        """For one body in memory, as long as it is answered."""
         limits = self._gate.limits
-        if (
-            self._reviews >= limits.reviews_at_once
-            if review
-            else self._bodies >= limits.bodies_at_once
-        ):
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "busy",
-                "too many requests are being read already",
-                again_after(1),
-            )
-        self._reviews += review
-        self._bodies += 1 - review
+        review = _is_admission(scope)
+        room, taken = (limits.reviews, self._reviews) if review else (limits.events, self._events)
+        if taken.bodies >= room.at_once:
+            raise _busy()
+        held = _Held(room, taken)
+        taken.bodies += 1
         try:
-            yield
+            yield held
         finally:
-            self._reviews -= review
-            self._bodies -= 1 - review
+            taken.bodies -= 1
+            taken.size -= held.size
 
     def _recognised(self, scope: Scope) -> Caller:
-        access = self._gate.access
-        caller: Caller | None = None
-        scheme, _, token = _header(scope, b"authorization").partition(b" ")
-        if scheme.lower() == b"bearer":
-            caller = access.by_token(token.strip())
-        elif names := scope.get(PEER):
-            caller = access.by_certificate(names)
-        elif not scheme and _is_admission(scope):
-            caller = access.anybody
+        caller = recognised(self._gate.access, scope)
         if caller is None:
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
@@ -170,14 +173,13 @@ class Guard:
             )
         return caller
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+    async def _body(self, scope: Scope, receive: Receive, held: "_Held") -> bytes | None:
         """All of it; None where whoever sent it went away before its end."""
         limits = self._gate.limits
         length = _header(scope, b"content-length")
-        if length.isdigit() and int(length) > limits.largest_body:
-            raise _too_large(limits)
+        if length.isdigit() and int(length) > held.room.largest:
+            raise _too_large(held.room)
         parts: list[bytes] = []
-        size = 0
         try:
             async with asyncio.timeout(limits.body_seconds):
                 more = True
@@ -186,9 +188,7 @@ class Guard:
                     if came["type"] == "http.disconnect":
                         return None
                     part = came.get("body", b"")
-                    size += len(part)
-                    if size > limits.largest_body:
-                        raise _too_large(limits)
+                    held.add(len(part))
                     parts.append(part)
                     more = came.get("more_body", False)
         except TimeoutError:
@@ -198,6 +198,42 @@ class Guard:
                 f"the body did not come within {limits.body_seconds:g} s",
             ) from None
         return b"".join(parts)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Of a room."""
+
+    bodies: int = 0
+    size: int = 0
+
+
+@dataclass(slots=True)
+class _Held:
+    """What one body takes of a room."""
+
+    room: Room
+    taken: _Taken
+    size: int = 0
+
+    def add(self, size: int) -> None:
+        """So much more of it has come; a problem where there is no room for that."""
+        self.size += size
+        self.taken.size += size
+        if self.size > self.room.largest:
+            raise _too_large(self.room)
+        if self.taken.size > self.room.total:
+            raise _busy()
+
+
+def recognised(access: Access, scope: Scope) -> Caller | None:
+    """Who sends a request; None where nobody knows them."""
+    scheme, _, token = _header(scope, b"authorization").partition(b" ")
+    if scheme.lower() == b"bearer":
+        return access.by_token(token.strip())
+    if names := scope.get(PEER):
+        return access.by_certificate(names)
+    return access.anybody if not scheme and _is_admission(scope) else None
 
 
 def named(error: Exception) -> Problem:
@@ -303,9 +339,18 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
     return b""
 
 
-def _too_large(limits: Limits) -> Problem:
+def _too_large(room: Room) -> Problem:
     return Problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "too_large",
-        f"a body has at most {limits.largest_body} bytes",
+        f"a body has at most {room.largest} bytes here",
+    )
+
+
+def _busy() -> Problem:
+    return Problem(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "busy",
+        "too many requests are being read already",
+        again_after(1),
     )

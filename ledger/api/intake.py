@@ -2,14 +2,16 @@
 
 A request is one batch and one transaction: what its answer calls appended is on disk. It is refused
 whole, with nothing written, where nobody could say what its events are, where it names a fleet that
-is not its sender's, or where the deciders are too far behind. Otherwise each event is told what
+is not its sender's, or where the deciders would be too far behind with it. Otherwise each event is told what
 became of it, and one that the contract does not accept is in quarantine, like any other's.
 
 Asking again does no harm: whatever was taken the first time is a duplicate at the same position.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from http import HTTPStatus
 from typing import Final
@@ -58,6 +60,8 @@ class Events:
         self._desks = desks
         self._served = served
         self._most_undecided = most_undecided
+        self._coming: Counter[FleetName] = Counter()
+        """Events that are being taken now."""
 
     async def take(
         self, caller: Caller, content_type: str, headers: RawHeaders, body: bytes
@@ -65,9 +69,10 @@ class Events:
         """The answer to a request, as JSON."""
         messages = await _judged(caller.families, content_type, headers, body)
         _refuse_other_fleets(caller, messages)
-        named = {message.verdict.fleet for message in messages}
-        async with self._desks.one() as desk:
-            await self._refuse_backlog(desk, {name for name in named if name is not None})
+        wanted = Counter(
+            message.verdict.fleet for message in messages if isinstance(message.verdict, Accepted)
+        )
+        async with self._desks.one() as desk, self._room(desk, wanted):
             told = await desk.take(messages)
         for outcome in told:
             self._served.events[outcome.outcome] += 1
@@ -77,18 +82,40 @@ class Events:
         ]
         return orjson.dumps({"items": items})
 
-    async def _refuse_backlog(self, desk: Desk, names: set[FleetName]) -> None:
-        behind = await desk.undecided(names)
-        worst = max(behind.values(), default=0)
-        if worst < self._most_undecided:
-            return
-        fleet = min(name for name in behind if behind[name] == worst)
-        raise Problem(
-            HTTPStatus.TOO_MANY_REQUESTS,
-            "backlog",
-            f"fleet {fleet}: {worst} events wait to be decided",
-            again_after(min(LONGEST_WAIT, 1 + worst // max(1, self._most_undecided))),
-        )
+    @asynccontextmanager
+    async def _room(self, desk: Desk, wanted: Mapping[FleetName, int]) -> AsyncIterator[None]:
+        """For so many events of each fleet, while they are taken."""
+        others = {name: self._coming[name] for name in wanted}
+        self._coming.update(wanted)
+        try:
+            self._refuse_backlog(await desk.undecided(wanted), others, wanted)
+            yield
+        finally:
+            self._coming.subtract(wanted)
+            for name in wanted:
+                if not self._coming[name]:
+                    del self._coming[name]
+
+    def _refuse_backlog(
+        self,
+        undecided: Mapping[FleetName, int],
+        others: Mapping[FleetName, int],
+        wanted: Mapping[FleetName, int],
+    ) -> None:
+        """A batch is refused where there is no room for all of it.
+
+        One that is larger than all the room there is has to come in too: when nothing else waits.
+        """
+        for name in sorted(wanted):
+            waiting = undecided.get(name, 0) + others[name]
+            if waiting and waiting + wanted[name] > self._most_undecided:
+                raise Problem(
+                    HTTPStatus.TOO_MANY_REQUESTS,
+                    "backlog",
+                    f"fleet {name}: {waiting} events wait to be decided,"
+                    f" and {wanted[name]} more are above {self._most_undecided}",
+                    again_after(min(LONGEST_WAIT, 1 + waiting // max(1, self._most_undecided))),
+                )
 
 
 async def _judged(

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,8 +40,7 @@ from ledger.views import pages
 MOST_WAITING: Final = 8
 """Jobs that wait for the one that runs; whoever comes beyond that is asked to come again."""
 
-MOST_KEPT: Final = 50
-"""Jobs that have ended; the oldest are forgotten first."""
+MIB: Final = 1024 * 1024
 
 NICE: Final = 10
 
@@ -50,6 +49,11 @@ ANSWERED: Final = frozenset({0, 1, 2, 3})
 
 LINES_KEPT: Final = 20
 """Of what a process said before it failed."""
+
+LONGEST_LINE: Final = 4096
+"""What is kept of one of them."""
+
+CHUNK: Final = 64 * 1024
 
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="As it was told.")]
 
@@ -62,6 +66,17 @@ class Command:
 
     program: Sequence[str]
     environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of jobs that have ended; the oldest are forgotten first."""
+
+    jobs: int = 50
+    result: int = 32 * MIB
+    """Bytes of one; whoever has a larger answer asks the command itself."""
+    results: int = 128 * MIB
+    """Bytes of all of them together."""
 
 
 @dataclass(slots=True)
@@ -81,13 +96,20 @@ class Job:
     ended_at: datetime | None = None
     progress: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     exit_code: int | None = None
-    result: dict[str, Any] | None = None
+    result: bytes | None = None
+    """As JSON."""
     problem: str | None = None
     task: "asyncio.Task[None] | None" = None
 
-    def plain(self, *, whole: bool) -> dict[str, Any]:
-        """As it is told; the result only where the job itself is asked for."""
-        told = {
+    def spelled(self, *, whole: bool) -> bytes:
+        """As it is told, in JSON; the result only where the job itself is asked for."""
+        told = json.dumps(self._plain()).encode()
+        if not whole:
+            return told
+        return b'%b, "result": %b}' % (told.removesuffix(b"}"), self.result or b"null")
+
+    def _plain(self) -> dict[str, Any]:
+        return {
             "id": self.id,
             "kind": self.kind,
             "fleet": self.fleet,
@@ -104,14 +126,14 @@ class Job:
             "exit_code": self.exit_code,
             "problem": self.problem,
         }
-        return told | {"result": self.result} if whole else told
 
 
 class Jobs:
     """All there are."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, kept: Kept | None = None) -> None:
         self._command = command
+        self._kept = kept or Kept()
         self._turn = asyncio.Semaphore(1)
         self._all: dict[str, Job] = {}
 
@@ -132,9 +154,6 @@ class Jobs:
                 f"{MOST_WAITING} jobs wait already",
                 again_after(30),
             )
-        ended = [one for one in self._all.values() if one.ended_at is not None]
-        for one in ended[: max(0, len(ended) - MOST_KEPT + 1)]:
-            del self._all[one.id]
         self._all[job.id] = job
         job.task = asyncio.create_task(self._run(job))
 
@@ -159,11 +178,21 @@ class Jobs:
         except asyncio.CancelledError:
             job.state = "cancelled"
             raise
-        except OSError as error:
-            job.state, job.problem = "failed", str(error)
+        except Exception as error:  # noqa: BLE001 - whatever happened, a job ends, and says how
+            job.state, job.problem = "failed", f"{type(error).__name__}: {error}"
         finally:
             job.ended_at = datetime.now(UTC)
+            self._forget()
             log.info("job_ended", job=job.id, kind=job.kind, fleet=job.fleet, state=job.state)
+
+    def _forget(self) -> None:
+        """The oldest of those that have ended, as far as they are too many or too large."""
+        ended = [one for one in self._all.values() if one.ended_at is not None]
+        count = size = 0
+        for one in reversed(ended):
+            count, size = count + 1, size + len(one.result or b"")
+            if count > self._kept.jobs or (count > 1 and size > self._kept.results):
+                del self._all[one.id]
 
     async def _answered(self, job: Job, directory: File) -> None:
         arguments = [*job.arguments]
@@ -180,21 +209,22 @@ class Jobs:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        with suppress(ProcessLookupError):  # It may have ended already.
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
-        assert process.stdout is not None
-        assert process.stderr is not None
         try:
+            with suppress(ProcessLookupError):  # It may have ended already.
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+            assert process.stdout is not None
+            assert process.stderr is not None
             printed, said = await asyncio.gather(
-                process.stdout.read(), _followed(process.stderr, job)
+                _printed(process, process.stdout, self._kept.result),
+                _followed(process.stderr, job),
             )
             job.exit_code = await process.wait()
-        except asyncio.CancelledError:
-            with suppress(ProcessLookupError):
-                process.terminate()
-            await process.wait()
-            raise
-        if job.exit_code in ANSWERED and printed:
+        finally:
+            await _ended(process)
+        if printed is None:
+            job.state = "failed"
+            job.problem = f"it printed more than {self._kept.result} bytes"
+        elif job.exit_code in ANSWERED and printed:
             result = await asyncio.to_thread(_read, printed, directory)
             job.state, job.result = "done", result
         else:
@@ -238,7 +268,9 @@ def routes(readers: Connections[Reader], jobs: Jobs) -> APIRouter:
             settings=_settings(asked),
         )
         jobs.start(job)
-        return _json(job.plain(whole=True), HTTPStatus.ACCEPTED, {"Location": f"/v1/jobs/{job.id}"})
+        return _json(
+            job.spelled(whole=True), HTTPStatus.ACCEPTED, {"Location": f"/v1/jobs/{job.id}"}
+        )
 
     @router.get(
         "/v1/jobs", response_model=documents.JobsDocument, responses=problems(), tags=["read"]
@@ -246,8 +278,8 @@ def routes(readers: Connections[Reader], jobs: Jobs) -> APIRouter:
     async def every(request: Request) -> Response:
         """The jobs of fleets that the caller may see, without their results."""
         caller = reader_of(request)
-        told = [job.plain(whole=False) for job in jobs.every() if caller.may_see(job.fleet)]
-        return _json({"jobs": told}, HTTPStatus.OK)
+        told = [job.spelled(whole=False) for job in jobs.every() if caller.may_see(job.fleet)]
+        return _json(b'{"jobs": [%b]}' % b", ".join(told), HTTPStatus.OK)
 
     @router.get(
         "/v1/jobs/{job}",
@@ -257,7 +289,7 @@ def routes(readers: Connections[Reader], jobs: Jobs) -> APIRouter:
     )
     async def one(request: Request, job: Id) -> Response:
         """How far a job is, and what came out of it."""
-        return _json(mine(request, job).plain(whole=True), HTTPStatus.OK)
+        return _json(mine(request, job).spelled(whole=True), HTTPStatus.OK)
 
     @router.delete(
         "/v1/jobs/{job}",
@@ -299,10 +331,33 @@ def _settings(asked: documents.ReplayRequest | documents.WhatIfRequest) -> bytes
     return json.dumps(asked.settings).encode()
 
 
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Have a process ended, if it runs."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def _printed(
+    process: asyncio.subprocess.Process, stream: asyncio.StreamReader, most: int
+) -> bytes | None:
+    """All that a process prints; None, and its end, where that is too much."""
+    parts: list[bytes] = []
+    size = 0
+    while part := await stream.read(CHUNK):
+        size += len(part)
+        if size > most:
+            await _ended(process)
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
 async def _followed(stream: asyncio.StreamReader, job: Job) -> list[str]:
     """The last lines that a process said beside how far it is."""
     said: deque[str] = deque(maxlen=LINES_KEPT)
-    async for line in stream:
+    async for line in _lines(stream):
         text = line.decode(errors="replace").rstrip()
         try:
             told = json.loads(text)
@@ -312,23 +367,37 @@ async def _followed(stream: asyncio.StreamReader, job: Job) -> list[str]:
     return [*said]
 
 
-def _read(printed: bytes, directory: File) -> dict[str, Any]:
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The beginning of each, however long it is."""
+    rest = b""
+    while part := await stream.read(CHUNK):
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            yield line[:LONGEST_LINE]
+        rest = rest[:LONGEST_LINE]
+    if rest:
+        yield rest
+
+
+def _read(printed: bytes, directory: File) -> bytes:
     """What was printed; of a divergence, the slice itself and not the name of its file."""
-    result: dict[str, Any] = json.loads(printed)
+    result = json.loads(printed)
+    if not isinstance(result, dict):
+        raise TypeError("it printed no object")
     diverged = result.get("diverged")
     if isinstance(diverged, dict) and diverged.get("slice"):
         diverged["slice"] = json.loads((directory / diverged["slice"]).read_bytes())
-    return result
+    # Not as Python has it in memory, where it takes several times as much; every number stays exact.
+    return json.dumps(result).encode()
 
 
 def _spelled(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _json(value: object, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Response:
-    # Results have whole numbers that are wider than what the quicker speller takes.
+def _json(spelled: bytes, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Response:
     return Response(
-        json.dumps(value),
+        spelled,
         status_code=status,
         media_type="application/json",
         headers=dict(headers or {}),

@@ -62,21 +62,25 @@ class Certificate:
         if files.client_ca is not None:
             # Asked for and not insisted on: whoever has a token needs none.
             self.context.verify_mode = ssl.CERT_OPTIONAL
-            self._load(lambda: self.context.load_verify_locations(cafile=files.client_ca))
         self._seen = self._stamp()
-        self._load(lambda: self.context.load_cert_chain(files.certificate, files.key))
+        try:
+            self._read(self.context)
+        except OSError as error:
+            raise SetupProblem(f"{files.certificate}: {error}") from error
 
     def renewed(self) -> bool:
-        """Whether the files are others than before; then new connections get what they hold."""
+        """Whether the files are others than before; then new connections get what they hold.
+
+        Who signs for clients is known for as long as this runs: a context takes signers, and gives none back.
+        """
         stamp = self._stamp()
         if stamp == self._seen:
             return False
         # Certificate and key are written one after the other: as long as they do not belong
         # together the old ones stay, and the next look finds both.
-        check = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
-            check.load_cert_chain(self._files.certificate, self._files.key)
-            self.context.load_cert_chain(self._files.certificate, self._files.key)
+            self._read(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+            self._read(self.context)
         except OSError as error:
             log.warning("certificate_not_read", why=str(error))
             return False
@@ -85,16 +89,16 @@ class Certificate:
 
     def _stamp(self) -> tuple[int, ...]:
         try:
-            found = [path.stat() for path in (self._files.certificate, self._files.key)]
+            files = (self._files.certificate, self._files.key, self._files.client_ca)
+            found = [path.stat() for path in files if path is not None]
         except OSError:
             return ()
         return tuple(part for one in found for part in (one.st_ino, one.st_mtime_ns, one.st_size))
 
-    def _load(self, load: Callable[[], None]) -> None:
-        try:
-            load()
-        except OSError as error:
-            raise SetupProblem(f"{self._files.certificate}: {error}") from error
+    def _read(self, context: ssl.SSLContext) -> None:
+        if self._files.client_ca is not None:
+            context.load_verify_locations(cafile=self._files.client_ca)
+        context.load_cert_chain(self._files.certificate, self._files.key)
 
 
 class Server(uvicorn.Server):

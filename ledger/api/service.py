@@ -1,6 +1,5 @@
 """The application: which address leads where, and what is said of it in OpenAPI."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,13 +21,11 @@ from ledger.api.intake import Events
 from ledger.api.jobs import Jobs
 from ledger.api.problems import MEDIA_TYPE, Code, Problem
 from ledger.api.readers import Reader
-from ledger.errors import LedgerError, LogUnavailable, SetupProblem
+from ledger.api.readiness import Readiness
+from ledger.errors import LedgerError
 from ledger.events import over_http
 from ledger.log.admissions import AdmissionDesk
 from ledger.log.desk import Desk
-
-READY_SECONDS: Final = 2.0
-"""A database that does not answer by then is none to send requests to."""
 
 DESCRIPTION: Final = (
     "Events in, decisions out. Every answer that is not what was asked for is a problem (RFC 9457)"
@@ -44,6 +41,7 @@ class Behind:
 
     gate: Gate
     desks: Connections[Desk]
+    readiness: Readiness
     readers: Connections[Reader]
     events: Events
     accounts: Accounts
@@ -153,20 +151,11 @@ def _health(app: FastAPI, behind: Behind) -> None:
     )
     async def readyz() -> Response:
         """Whether to send requests here: not once it is about to end, nor without its database."""
-        status = "draining" if behind.gate.draining else await _of_log(behind.desks)
+        status = "draining" if behind.gate.draining else await behind.readiness.of_log()
         answer = json({"status": status})
         if status != "ok":
             answer.status_code = HTTPStatus.SERVICE_UNAVAILABLE
         return answer
-
-
-async def _of_log(desks: Connections[Desk]) -> str:
-    try:
-        async with asyncio.timeout(READY_SECONDS), desks.one() as desk:
-            await desk.answers()
-    except (LogUnavailable, SetupProblem, Problem, TimeoutError):
-        return "log_unavailable"
-    return "ok"
 
 
 def _intake(app: FastAPI, behind: Behind) -> None:

@@ -1,37 +1,47 @@
 """Decisions as they are made, to whoever keeps a connection open: server-sent events.
 
-A decision's number is its event's id. Numbers have no gaps, so whoever was cut off says the last one
-it saw and misses nothing and sees nothing twice; there is nothing to remember of anybody here.
+An event's id is the life and the number of its decision. Numbers have no gaps within a life, so whoever
+was cut off says the last one it saw and misses nothing, even where the log was restored meanwhile; there
+is nothing to remember of anybody here. What many look for at the same time is read once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
-import orjson
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from ledger.api.asked import FleetPath, problems, reader_of, unknown_fleet
 from ledger.api.connections import Connections
 from ledger.api.documents import LARGEST_POSITION
-from ledger.api.guard import Gate
+from ledger.api.guard import CALLER, Gate, Receive, Scope, Send, recognised
+from ledger.api.problems import Problem, again_after
 from ledger.api.readers import Reader
 from ledger.errors import LogUnavailable
-from ledger.views import pages
+from ledger.views import pages, resuming
+from ledger.views.resuming import Seen
 
 LOOK_SECONDS: Final = 0.25
-"""How long a decision that was made while nobody looked waits at most."""
+"""Between two looks of a stream at a fleet of which nothing new is decided."""
+
+SHARED_SECONDS: Final = 0.1
+"""How old a look of another stream may be that is taken for one's own."""
 
 ALIVE_SECONDS: Final = 15.0
 """Silence that proxies bear."""
+
+PAGE: Final = 200
 
 MEDIA_TYPE: Final = "text/event-stream"
 
 STREAM: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "Events of type `decision`, whose id is the number of the decision.",
+        "description": "Events of type `decision`, whose id is the life and the number of the decision.",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
     }
 }
@@ -40,6 +50,7 @@ STREAM: Final[dict[int | str, dict[str, Any]]] = {
 def routes(readers: Connections[Reader], gate: Gate) -> APIRouter:
     """The one of them."""
     router = APIRouter()
+    streams = Streams(readers, gate)
 
     @router.get(
         "/v1/fleets/{fleet}/decisions-stream",
@@ -52,55 +63,152 @@ def routes(readers: Connections[Reader], gate: Gate) -> APIRouter:
         fleet: FleetPath,
         after: Annotated[
             int | None,
-            Query(ge=-1, le=LARGEST_POSITION, description="Begin behind this number; -1 is all."),
+            Query(
+                ge=-1,
+                le=LARGEST_POSITION,
+                description="Begin behind this number, or behind the newest if it is less; -1 is all.",
+            ),
         ] = None,
         last_event_id: Annotated[
-            str | None, Header(pattern="^[0-9]{1,18}$", description="Wins over `after`.")
+            str | None,
+            Header(
+                pattern="^[0-9]{1,9}/[0-9]{1,18}$",
+                description="The id of the last event that was seen. Wins over `after`.",
+            ),
         ] = None,
     ) -> StreamingResponse:
-        """What was decided behind a number, and then whatever is; from now on without one."""
+        """What was decided behind a decision, and then whatever is; from now on without one."""
         reader_of(request, fleet)
+        streams.refuse_too_many()
         async with readers.one() as reader, reader.snapshot():
-            mark = await pages.mark(reader.connection, fleet)
-        if mark is None:
-            raise unknown_fleet(fleet)
-        begin = mark.decisions - 1
-        if last_event_id is not None:
-            begin = int(last_event_id)
-        elif after is not None:
-            begin = after
-        return StreamingResponse(
-            _told(readers, gate, fleet, begin),
-            media_type=MEDIA_TYPE,
-            headers={"Cache-Control": "no-store"},
-        )
+            if await pages.mark(reader.connection, fleet) is None:
+                raise unknown_fleet(fleet)
+            if last_event_id is not None:
+                last = resuming.seen(last_event_id)
+            else:
+                last = await resuming.newest(reader.connection, fleet)
+                if after is not None and after < last.number:
+                    last = await resuming.at(reader.connection, fleet, after)
+        return streams.stream(request, fleet, last)
 
     return router
 
 
-async def _told(
-    readers: Connections[Reader], gate: Gate, fleet: str, last: int
-) -> AsyncIterator[bytes]:
-    silent = 0.0
-    yield b": decisions\n\n"
-    while not gate.draining:
-        try:
-            async with readers.one() as reader, reader.snapshot():
-                page = await pages.decisions(
-                    reader.connection, fleet, kind=None, subject=None, after=last, limit=200
-                )
-        except LogUnavailable:
-            return  # Whoever listens comes again and says where it was.
-        if page.rows:
-            yield b"".join(
-                b"id: %d\nevent: decision\ndata: %b\n\n" % (row["number"], orjson.dumps(row))
-                for row in page.rows
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found behind a decision."""
+
+    told: bytes
+    last: Seen
+    more: bool
+
+
+class Streams:
+    """All that are open, and what they have found."""
+
+    def __init__(self, readers: Connections[Reader], gate: Gate) -> None:
+        self._readers = readers
+        self._gate = gate
+        self._open = 0
+        self._looks: dict[tuple[str, Seen], tuple[float, asyncio.Task[Look]]] = {}
+
+    def refuse_too_many(self) -> None:
+        """A problem where there is room for no other."""
+        if self._open >= self._gate.limits.streams_at_once:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "busy",
+                f"{self._open} streams are open already",
+                again_after(10),
             )
-            last = page.rows[-1]["number"]
-            silent = 0.0
-        if not page.more:
-            silent += LOOK_SECONDS
-            await asyncio.sleep(LOOK_SECONDS)
-        if silent >= ALIVE_SECONDS:
-            yield b": still here\n\n"
-            silent = 0.0
+
+    def stream(self, request: Request, fleet: str, last: Seen) -> StreamingResponse:
+        """Another one, from ``last`` on."""
+        self.refuse_too_many()
+        self._open += 1
+        return _Response(self._told(request, fleet, last), self._ended)
+
+    def _ended(self) -> None:
+        self._open -= 1
+
+    async def _told(self, request: Request, fleet: str, last: Seen) -> AsyncIterator[bytes]:
+        gate, access = self._gate, self._gate.access
+        silent, began = 0.0, time.monotonic()
+        yield b": decisions\n\n"
+        while not gate.draining:
+            if gate.access is not access:
+                access = gate.access
+                if not _still_may(request, fleet, gate):
+                    return
+            try:
+                found = await self._look(fleet, last, since=began)
+            except LogUnavailable:
+                return  # Whoever listens comes again and says where it was.
+            except Problem:
+                found = Look(b"", last, more=False)  # All readers are in use: it looks again.
+            last = found.last
+            if found.told:
+                yield found.told
+                silent = 0.0
+            if not found.more:
+                silent += LOOK_SECONDS
+                await asyncio.sleep(LOOK_SECONDS)
+            if silent >= ALIVE_SECONDS:
+                yield b": still here\n\n"
+                silent = 0.0
+
+    async def _look(self, fleet: str, last: Seen, *, since: float) -> Look:
+        """What is behind ``last``; whoever looks for the same at the same time shares it.
+
+        Not what was found before ``since``, when a stream began: whoever opens it may know better.
+        """
+        now = time.monotonic()
+        for key, (began, task) in list(self._looks.items()):
+            if task.done() and now - began >= SHARED_SECONDS:
+                del self._looks[key]
+        found = self._looks.get((fleet, last))
+        if found is None or found[0] < since:
+            task = asyncio.create_task(self._read(fleet, last))
+            # Everybody who waits for it may have gone away.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            found = self._looks[fleet, last] = now, task
+        return await asyncio.shield(found[1])
+
+    async def _read(self, fleet: str, last: Seen) -> Look:
+        async with self._readers.one() as reader, reader.snapshot():
+            behind = await resuming.going_on(reader.connection, fleet, last)
+            page = await pages.decisions(
+                reader.connection, fleet, kind=None, subject=None, after=behind, limit=PAGE
+            )
+        if not page.rows:
+            return Look(b"", last, more=False)
+        told = [(resuming.seen(row["decision"]), json.dumps(row)) for row in page.rows]
+        text = "".join(f"id: {one.name}\nevent: decision\ndata: {data}\n\n" for one, data in told)
+        return Look(text.encode(), told[-1][0], page.more)
+
+
+def _still_may(request: Request, fleet: str, gate: Gate) -> bool:
+    """Whether a caller may read what it could when its stream began."""
+    caller = recognised(gate.access, request.scope)
+    if caller is None:
+        return False
+    request.scope[CALLER] = caller
+    try:
+        reader_of(request, fleet)
+    except Problem:
+        return False
+    return True
+
+
+class _Response(StreamingResponse):
+    """A stream that says when it has ended, however it did."""
+
+    def __init__(self, told: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
+        super().__init__(told, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()

@@ -23,6 +23,7 @@ from ledger.api.guard import Gate
 from ledger.api.intake import Events
 from ledger.api.jobs import Command, Jobs
 from ledger.api.readers import Reader
+from ledger.api.readiness import Readiness
 from ledger.api.server import Listening
 from ledger.api.service import Behind, application, openapi
 from ledger.cli.database import aside
@@ -63,6 +64,7 @@ def behind(
 ) -> Behind:
     """What the application stands on, with this database."""
     desks = Connections(lambda: Desk.open(url, create_fleets=create_fleets), DESKS)
+    readiness = Readiness(Connections(lambda: Desk.open(url, create_fleets=False), 1))
     readers = Connections(lambda: Reader.open(url), READERS)
     events = Events(desks, gate.served, most_undecided=most_undecided)
     command = Command(
@@ -73,6 +75,7 @@ def behind(
     return Behind(
         gate,
         desks,
+        readiness,
         readers,
         events,
         Accounts(_explained, diff.account),
@@ -149,6 +152,7 @@ async def run(
 async def closed(behind: Behind) -> None:
     """End everything that it stands on."""
     await behind.jobs.close()
+    await behind.readiness.close()
     await behind.admissions.close()
     for connections in (behind.asked, behind.desks, behind.readers):
         await connections.close()

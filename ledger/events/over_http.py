@@ -1,7 +1,7 @@
 """How an HTTP request carries CloudEvents: one in its body, many in its body, one in its headers.
 
 The binding differs from Kafka's in its names (``ce-id``, not ``ce_id``) and in that values are
-percent-encoded. Once those are put right a request is judged as any other message is.
+percent-encoded, and may stand in quotes. Once those are put right a request is judged as any other message is.
 """
 
 import re
@@ -16,6 +16,9 @@ Form = Literal["single", "batch", "binary"]
 SINGLE: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 PREFIX: Final = "ce-"
+
+_QUOTED: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(rb"\\(.)")
 
 _ATTRIBUTE: Final = re.compile(rf"{PREFIX}[a-z0-9]+")
 
@@ -40,5 +43,12 @@ def attributes(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         if name == "content-type":
             kept.append((name, value))
         elif _ATTRIBUTE.fullmatch(name):
-            kept.append((f"ce_{name.removeprefix(PREFIX)}", unquote_to_bytes(value)))
+            kept.append((f"ce_{name.removeprefix(PREFIX)}", _plain(value)))
     return tuple(kept)
+
+
+def _plain(value: bytes) -> bytes:
+    """What a header's value says: a string in quotes is taken out of them first."""
+    if quoted := _QUOTED.fullmatch(value):
+        value = _ESCAPED.sub(rb"\1", quoted[1])
+    return unquote_to_bytes(value)

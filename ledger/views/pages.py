@@ -5,13 +5,13 @@ however far in it is, and rows that come meanwhile shift nothing. Page and mark 
 snapshot, so that a mark that has not changed says that the pages have not either.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import asyncpg
-import orjson
 
 from ledger.errors import InvalidRequest
 from ledger.units import Position
@@ -121,15 +121,19 @@ async def decisions(
     limit: int,
 ) -> Page:
     """Decisions behind number ``after``, in their order."""
+    # Numbers have no gaps: of all of them a page is so many, and nothing behind it is looked at.
+    behind = after + limit + 2 if kind is None and subject is None else None
     rows = await connection.fetch(
         f"SELECT {_DECISION} FROM ledger_api.decisions"  # noqa: S608 - columns of ours
         " WHERE fleet = $1 AND number > $4 AND ($2::text IS NULL OR kind = $2)"
-        "   AND ($3::text IS NULL OR subject = $3) ORDER BY number LIMIT $5",
+        "   AND ($3::text IS NULL OR subject = $3) AND ($6::bigint IS NULL OR number < $6)"
+        " ORDER BY number LIMIT $5",
         fleet,
         kind,
         subject,
         after,
         limit + 1,
+        behind,
     )
     page = _page(rows, limit)
     return Page([_decision(row) for row in page.rows], page.more)
@@ -234,9 +238,10 @@ _DECISION: Final = (
 
 
 def _decision(row: Row) -> Row:
+    # The quicker reader takes a whole number of more than 64 bits for a float; exact ratios have such.
     return dict(row) | {
-        "result": orjson.loads(row["result"]),
-        "reasons": orjson.loads(row["reasons"]),
+        "result": json.loads(row["result"]),
+        "reasons": json.loads(row["reasons"]),
     }
 
 

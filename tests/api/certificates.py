@@ -46,12 +46,12 @@ class Signer:
         return made.serial_number
 
 
-def signer(path: Path) -> Signer:
+def signer(path: Path, called: str = "signer") -> Signer:
     """A new one, whose certificate is written to ``path``."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "signer")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called)])
     made = (
-        _begun("signer", name)
+        _begun(called, name)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())

@@ -165,7 +165,17 @@ def test_the_deployment_starts_a_service_that_there_is(tmp_path: Path) -> None:
     assert one_of("Service")["spec"]["ports"][0]["targetPort"] == "https"
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
     assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+    assert container["securityContext"]["readOnlyRootFilesystem"]
     mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    (scratch,) = [one["name"] for one in spec["volumes"] if "emptyDir" in one]
+    assert mounts[scratch] == "/tmp"
+    assert f"`ledger serve --most-undecided {options['--most-undecided']}`" in PAGE
+    opened = [
+        port["port"]
+        for rule in one_of("NetworkPolicy")["spec"]["ingress"]
+        for port in rule["ports"]
+    ]
+    assert sorted(opened) == sorted(ports)
     assert Path(options["--access"]).parent == Path(mounts["settings"])
     assert Path(options["--tls-key"]).parent == Path(mounts["tls"])
     path = tmp_path / "access.json"

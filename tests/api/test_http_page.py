@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from ledger.api import access
-from ledger.api.guard import BODY_SECONDS, LARGEST_BODY
+from ledger.api.guard import BODY_SECONDS, EVENTS, MIB, REVIEWS, STREAMS_AT_ONCE
 from ledger.api.intake import LONGEST_BATCH
+from ledger.api.jobs import Kept
 from ledger.api.server import HEADER_SECONDS, LARGEST_HEADERS
 from tests.api.serving import serving
 
@@ -17,8 +18,15 @@ EXAMPLE = re.compile(r"```http\n(.*?)```\n\n```json (\d+)\n(.*?)```", re.DOTALL)
 
 
 def test_the_page_names_the_limits_there_are() -> None:
+    assert f"A service has {STREAMS_AT_ONCE} streams open" in PAGE
+    kept = Kept()
+    assert f"newest {kept.jobs} that have ended" in PAGE
+    assert f"results have {kept.results // MIB} MiB together" in PAGE
+    assert f"more than {kept.result // MIB} MiB fails" in PAGE
     assert f"a list of up to {LONGEST_BATCH:,}" in PAGE
-    assert f"at most {LARGEST_BODY // 1024**2} MiB and {BODY_SECONDS:g} seconds" in PAGE
+    assert f"at most {EVENTS.largest // MIB} MiB and {BODY_SECONDS:g} seconds" in PAGE
+    assert f"a review {REVIEWS.largest // MIB} MiB" in PAGE
+    assert f"{REVIEWS.total // MIB} MiB of reviews" in PAGE
     assert f"{LARGEST_HEADERS // 1024} KiB and {HEADER_SECONDS:g} seconds" in PAGE
 
 

@@ -234,13 +234,15 @@ async def test_oversized_slow_and_truncated_requests_write_nothing(
     before = await written(writer)
     event = cluster_line(1)
 
-    oversized, slow_body, slow_head, truncated, nonsense, stranger = await asyncio.gather(
+    unread = b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+    oversized, slow_body, slow_head, truncated, nonsense, stranger, alive = await asyncio.gather(
         asyncio.to_thread(exchange, service, head(10**9)),
         asyncio.to_thread(exchange, service, head(len(event)) + event[:-1]),
         asyncio.to_thread(exchange, service, head(len(event))[:40]),
         asyncio.to_thread(exchange, service, head(len(event)) + event[:-1], end=True),
         asyncio.to_thread(exchange, service, b"hello\r\n\r\n"),
         asyncio.to_thread(exchange, service, head(10**9, "wrong-token")),
+        asyncio.to_thread(exchange, service, unread),
     )
 
     assert oversized.startswith(b"HTTP/1.1 413")
@@ -249,6 +251,7 @@ async def test_oversized_slow_and_truncated_requests_write_nothing(
     assert not truncated.startswith(b"HTTP/1.1 2")
     assert nonsense.startswith(b"HTTP/1.1 400")
     assert stranger.startswith(b"HTTP/1.1 401")
+    assert alive.startswith(b"HTTP/1.1 405")
     assert await written(writer) == before
 
 

@@ -124,8 +124,35 @@ async def test_what_cannot_be_asked_is_said_by_name(service: Service) -> None:
     assert await refused("/v1/fleets", "DELETE") == (405, "wrong_method")
 
 
-def streamed(service: Service, path: str, last: str | None, count: int) -> list[tuple[int, object]]:
-    """The first decisions of a stream: their ids, and what they say."""
+async def test_numbers_wider_than_64_bits_are_told_as_they_are(service: Service, url: str) -> None:
+    wide = 2**70 + 1
+    decision = "/v1/fleets/theirs/decisions/90"
+    owner = await connect(url, None)
+    # A row beside the log: a round whose shares are that exact takes a fleet to itself.
+    await owner.execute(
+        "INSERT INTO ledger.decisions (fleet, number, incarnation, position, kind, subject,"
+        " algorithm, version, branch, moved, previous_number, result, reasons, record, digest)"
+        " SELECT fleet, 90, incarnation, position, kind, subject, algorithm, version, branch,"
+        " moved, NULL, jsonb_build_object('share', $1::numeric), jsonb_build_array($1::numeric),"
+        " record, digest FROM ledger.decisions"
+        " WHERE number = 0 AND fleet = (SELECT number FROM ledger.fleets WHERE name = 'theirs')",
+        wide,
+    )
+    await owner.close()
+
+    one = await service.ask("GET", decision)
+    page = await service.ask("GET", "/v1/fleets/theirs/decisions?kind=division")
+    path = "/v1/fleets/theirs/decisions-stream?after=89"
+    ((_, told),) = await asyncio.to_thread(streamed, service, path, None, 1)
+
+    for found in (one.json, page.json["items"][-1], told):
+        assert (found["result"], found["reasons"]) == ({"share": wide}, [wide])
+
+
+def streamed(
+    service: Service, path: str, last: str | None, count: int
+) -> list[tuple[int, dict[str, object]]]:
+    """The first decisions of a stream: the number that each has in its id, and what it says."""
     connection = http.client.HTTPConnection(service.host, service.port, timeout=60)
     headers = {"Authorization": "Bearer read-token"}
     if last is not None:
@@ -133,12 +160,12 @@ def streamed(service: Service, path: str, last: str | None, count: int) -> list[
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
     assert response.status == 200
-    found: list[tuple[int, object]] = []
+    found: list[tuple[int, dict[str, object]]] = []
     number = -1
     while len(found) < count:
         line = response.readline().decode().rstrip("\n")
         if line.startswith("id: "):
-            number = int(line.removeprefix("id: "))
+            number = int(line.removeprefix("id: 1/"))
         if line.startswith("data: "):
             found.append((number, json.loads(line.removeprefix("data: "))))
     connection.close()
@@ -150,7 +177,7 @@ async def test_a_stream_goes_on_where_it_was_cut_off(service: Service) -> None:
     path = "/v1/fleets/mine/decisions-stream?after=-1"
 
     whole = await asyncio.to_thread(streamed, service, path, None, len(listed))
-    rest = await asyncio.to_thread(streamed, service, path, "2", len(listed) - 3)
+    rest = await asyncio.to_thread(streamed, service, path, "1/2", len(listed) - 3)
 
     assert [told for _, told in whole] == listed
     assert [number for number, _ in whole] == list(range(len(listed)))

@@ -55,6 +55,8 @@ def test_no_door_stands_open_by_default(options: list[str], why: str) -> None:
         [{"name": "a", "roles": ["read"]}],
         [{"name": "a", "roles": ["read"], "sha256": "secret"}],
         [{"name": "a", "roles": ["king"], "sha256": "0" * 64}],
+        [{"name": "a", "roles": [["read"]], "sha256": "0" * 64}],
+        [{"name": "a", "roles": ["ingest"], "sha256": "0" * 64, "cluster": "c1"}],
         [{"name": "a", "roles": ["read"], "sha256": "0" * 64, "fleet": "x"}],
         [{"name": "a", "roles": ["read"], "sha256": "0" * 64, "fleets": []}],
         [{"name": "a", "roles": ["read"], "certificate": "me"}],
@@ -107,22 +109,33 @@ async def test_certificates_are_replaced_while_it_runs_and_clients_may_have_thei
     (tmp_path / "access.json").write_text(
         json.dumps([{"name": "agent", "certificate": "cn:agent-7", "roles": ["ingest", "read"]}])
     )
+    clients = tmp_path / "clients.pem"
+    clients.write_bytes(signer.path.read_bytes())
+    other = certificates.signer(tmp_path / "other.pem", "other signer")
+    other.sign("agent-7", tmp_path / "other-agent.pem", tmp_path / "other-agent.key")
+    newcomer = ssl.create_default_context(cafile=str(signer.path))
+    newcomer.load_cert_chain(tmp_path / "other-agent.pem", tmp_path / "other-agent.key")
     options = (
         *("--tls-certificate", str(certificate), "--tls-key", str(key)),
-        *("--tls-client-ca", str(signer.path)),
+        *("--tls-client-ca", str(clients)),
     )
     async with serving(database_url, tmp_path, *options, context=plain) as service:
         assert await shown(service, plain) == first
         known = await service.ask("GET", "/v1/fleets", token=None, context=agent)
         unknown = await service.ask("GET", "/v1/fleets", token=None, context=stranger)
         nobody = await service.ask("GET", "/v1/fleets", token=None)
+        with pytest.raises(OSError, match=r"(?i)unknown.ca|reset|broken|closed"):
+            await service.ask("GET", "/v1/fleets", token=None, context=newcomer)
+        clients.write_bytes(signer.path.read_bytes() + other.path.read_bytes())
         second = signer.sign("ledger", certificate, key)
 
         async def replaced() -> bool:
             return await shown(service, plain) == second
 
         await until(replaced)
+        welcome = await service.ask("GET", "/v1/fleets", token=None, context=newcomer)
 
+    assert welcome.status == 200
     assert (known.status, unknown.status, nobody.status) == (200, 401, 401)
 
 

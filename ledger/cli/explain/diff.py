@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
@@ -85,7 +84,7 @@ def plain(found: Difference) -> dict[str, Any]:
 
 
 def _refused_plain(refused: Refused) -> dict[str, Any]:
-    return refused._asdict() | {"detail": orjson.loads(refused.detail)}
+    return refused._asdict() | {"detail": json.loads(refused.detail)}
 
 
 def show(found: Difference) -> None:

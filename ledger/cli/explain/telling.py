@@ -4,10 +4,9 @@ The object has the record whole, so nothing is in the prose that a program could
 worked out beside the record - the questions that redo it, what still stands - has fields of its own.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-import orjson
 
 from ledger.cli.explain import (
     deployments,
@@ -229,7 +228,7 @@ def plain(
         "kind": of.decision.kind,
         "subject": of.decision.subject,
         "digest": of.recorded.digest,
-        "record": orjson.loads(record(of.decision)),
+        "record": json.loads(record(of.decision)),
         "event": None if of.cause is None else event(of.cause),
         "wish": None if of.wish is None else event(of.wish),
         "previous": _name(of.previous),
@@ -252,7 +251,7 @@ def plain(
             for one in again
         ],
         "pending": [
-            {"decision": one.name, "record": orjson.loads(record(one.decision))} for one in standing
+            {"decision": one.name, "record": json.loads(record(one.decision))} for one in standing
         ],
         "places": [place._asdict() for place in places],
         "sections": sections.told(),
@@ -268,7 +267,7 @@ def _name(one: Recorded | None) -> dict[str, Any] | None:
         "number": decision.number,
         "position": decision.position,
         "branch": decision.branch,
-        "record": orjson.loads(record(decision)),
+        "record": json.loads(record(decision)),
     }
 
 
