@@ -41,6 +41,7 @@ WARNINGS: Final[Mapping[str, str]] = {
     "pod_unreadable": "something in the pod has the wrong type, it is left as it is",
     "patch_inapplicable": "the patch would not apply, the pod is left as it is",
     "deadline": "no decision came in time, the pod is left as it is",
+    "busy": "too much is asked at once, the pod is left as it is",
     "log_unavailable": "the log cannot be reached, the pod is left as it is",
     "list_failed": "the pods could not be listed, the pod is left as it is",
 }

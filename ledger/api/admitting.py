@@ -5,9 +5,8 @@ transaction, and while that is written the next ones gather; so a commit costs a
 costs one. The fleet's decider, in whatever process, writes each answer beside its decision, and rings;
 here the answers of all who wait are read by one query (docs/adr/0020).
 
-Where no answer comes in time, the pod is left as it is, and the log is told in the same transaction in
-which that becomes the answer: whatever was or will be reserved for the pod is free again. If the log
-cannot even be told, the pod still is not stopped; a reservation then runs out by itself.
+Where no answer comes in time, or one that does not fit, the pod is left as it is, and the log is told so
+(``ledger.api.bypasses``): whatever was or will be reserved for the pod is free again.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 import structlog
@@ -24,6 +23,7 @@ import structlog
 from ledger.admission import answering, asking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
 from ledger.api.activity import Served
+from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
@@ -50,14 +50,18 @@ OWNER_AGAIN_SECONDS: Final = 60.0
 
 OWNERS_KNOWN: Final = 20_000
 
-BYPASS_SECONDS: Final = 0.4
-"""How long telling the log of an unpatched answer may take: then it is given without."""
-
 log = structlog.get_logger()
 
-T = TypeVar("T")
-
 Listen = Callable[[], Awaitable[Ear]]
+
+
+class Patience(NamedTuple):
+    """How long somebody who asks waits."""
+
+    decided: float
+    """Seconds for a decision."""
+    told: float
+    """And for telling the log that there is none."""
 
 
 class Lists(Protocol):
@@ -143,12 +147,14 @@ class Admissions:
     def __init__(
         self,
         desks: Connections[AdmissionDesk],
+        bypasses: Bypasses,
         listen: Listen,
         served: Served,
         lists: Mapping[str, Lists] | None = None,
     ) -> None:
         """``lists`` are the clusters whose API servers may be asked."""
         self._desks = desks
+        self._bypasses = bypasses
         self._listen = listen
         self._served = served
         self._lists = lists or {}
@@ -167,9 +173,9 @@ class Admissions:
         review: Review,
         by: Controller,
         *,
-        seconds: float,
+        patience: Patience,
     ) -> Admitted | None:
-        """The answer to a review, after so many seconds at the latest; None without such a fleet."""
+        """The answer to a review, while somebody waits for it; None without such a fleet."""
         loop = asyncio.get_running_loop()
         ask = _Ask(
             review=review,
@@ -179,9 +185,9 @@ class Admissions:
             came=perf_counter(),
             answer=loop.create_future(),
         )
-        outcome = "answered"
+        outcome, body = "answered", None
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(patience.decided):
                 line = await self._line(fleet)
                 if line is None:
                     return None
@@ -190,31 +196,36 @@ class Admissions:
                 line.asks.append(ask)
                 line.came.set()
                 body = await ask.answer
-        except TimeoutError:
-            ask.given_up, outcome = True, "deadline"
-            body = await self._bypassed(fleet, ask, "deadline")
-        except (LogUnavailable, Problem) as error:
-            log.warning("admission_without_log", why=str(error))
-            outcome = "log_unavailable"
-            body = answering.unpatched(review.uid, "log_unavailable", {"fleet": fleet})
-        except (InvalidRequest, InvalidEvent) as error:
-            log.warning("admission_pod_unreadable", why=str(error))
-            outcome = "pod_unreadable"
-            body = await self._bypassed(fleet, ask, "pod_unreadable")
-        except _ListFailed:
-            outcome = "list_failed"
-            body = await self._bypassed(fleet, ask, "list_failed")
+        except (TimeoutError, LedgerError, Problem) as error:
+            outcome = _reason(error)
+            if outcome != "deadline":
+                log.warning("admission_without_decision", reason=outcome, why=str(error))
         finally:
             self._leave(fleet, ask)
+        if body is None:
+            body = await self._left(fleet, ask, outcome, patience)
         began = perf_counter()
-        if outcome != "log_unavailable" and not _applies(review, body):
+        if not _applies(review, body):
             log.error("patch_inapplicable", fleet=fleet, uid=review.uid)
             outcome = "patch_inapplicable"
-            body = answering.unpatched(review.uid, "patch_inapplicable", {"fleet": fleet})
-            self._do_aside(self._tell(fleet, ask, "patch_inapplicable"))
+            body = await self._left(fleet, ask, outcome, patience, firm=True)
         ask.times.reply = perf_counter() - began
         self._served.count_admission(outcome, ask.times, perf_counter() - ask.came)
         return Admitted(body, ask.times)
+
+    async def _left(
+        self, fleet: FleetName, ask: _Ask, reason: str, patience: Patience, *, firm: bool = False
+    ) -> bytes:
+        """The answer without a decision, or the decision's if it came just now."""
+        left = ask.came + patience.decided + patience.told - perf_counter()
+        return await self._bypasses.answer(
+            fleet,
+            ask.cluster,
+            ask.review.uid,
+            reason,
+            seconds=min(left, patience.told),
+            firm=firm,
+        )
 
     async def close(self) -> None:
         """Answer nobody any more."""
@@ -225,6 +236,7 @@ class Admissions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._bypasses.close()
 
     async def record(self, fleet: FleetName, number: int) -> bytes | None:
         """A decision as it was recorded."""
@@ -478,42 +490,30 @@ class Admissions:
             log.warning("pods_not_listed", why=str(error))
             _fail(ask, _ListFailed(str(error)))
 
-    async def _bypassed(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
-        """The answer that stands: ours without a patch, or the one that just came."""
-        telling = self._kept(self._tell(fleet, ask, reason))
-        await asyncio.wait({telling}, timeout=BYPASS_SECONDS)
-        if telling.done() and not telling.cancelled() and telling.exception() is None:
-            return telling.result()
-        return answering.bypassed(fleet, ask.review.uid, reason)
-
-    async def _tell(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
-        uid = ask.review.uid
-        answer = answering.bypassed(fleet, uid, reason)
-        try:
-            line = await self._line(fleet)
-            if line is None:
-                return answer
-            event = asking.bypassed(uid, reason, fleet=fleet, cluster=ask.cluster)
-            async with self._desks.one() as desk:
-                return await desk.bypass(line.fleet, event, uid, answer)
-        except (LedgerError, Problem) as error:
-            log.warning("bypass_not_recorded", why=str(error), uid=uid)
-            return answer
-
     def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something beside answering."""
-        _ = self._kept(work)
-
-    def _kept(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something; nobody else has to hold on to it."""
+        """Do something beside answering; nobody else has to hold on to it."""
         task = asyncio.create_task(work)
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
-        return task
 
 
 class _ListFailed(LedgerError):
     """The pods could not be listed, so nothing more can be said."""
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing is decided, in the word that the log and the pod's owner are told."""
+    match error:
+        case TimeoutError():
+            return "deadline"
+        case Problem():
+            return "busy"
+        case InvalidRequest() | InvalidEvent():
+            return "pod_unreadable"
+        case _ListFailed():
+            return "list_failed"
+        case _:
+            return "log_unavailable"
 
 
 def _applies(review: Review, body: bytes) -> bool:

@@ -8,7 +8,7 @@ import json
 from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from typing import Any, Final
@@ -16,11 +16,13 @@ from typing import Any, Final
 from ledger.admission import json_patch
 from ledger.api.access import Access, Caller, Role
 from ledger.api.admitting import Lists
+from ledger.api.connections import Connections
 from ledger.api.guard import Gate, Guard, Scope, Sent
 from ledger.api.service import application
 from ledger.cli import http_service
 from ledger.engine.decider import decide
 from ledger.log import lines
+from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import connect
 
 FLEET: Final = "shop"
@@ -159,7 +161,8 @@ class Webhook:
 
     app: Guard
     url: str
-    lists: dict[str, Lists] = field(default_factory=dict)
+    desks: Connections[AdmissionDesk]
+    """Those over which it asks."""
 
     async def ask(
         self,
@@ -273,7 +276,7 @@ async def hooked(
     if decides:
         deciding = asyncio.create_task(decide(url, holder="tests", until_idle=False, stop=stop))
     try:
-        yield Webhook(application(stands_on), url)
+        yield Webhook(application(stands_on), url, stands_on.asked)
     finally:
         await http_service.closed(stands_on)
         stop.set()

@@ -57,7 +57,8 @@ class NaiveAdmissions:
     fleet: NaiveFleet
     rows: list[Row] = field(default_factory=list)
     """Oldest first."""
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, Asked | None] = field(default_factory=dict)
+    """None: given up before it was told."""
     due: Asked | None = None
     """What is to be answered now."""
     to_forget: list[tuple[int, str]] = field(default_factory=list)
@@ -163,8 +164,11 @@ class NaiveAdmissions:
 
     def _bypassed(self, fact: AdmissionBypassed) -> None:
         told = self.asked.get(fact.uid)
-        if told is not None and told.state == "to be listed":
-            del self.asked[fact.uid]
+        if fact.uid not in self.asked:
+            self.asked[fact.uid] = None
+            self.to_forget.append((self.fleet.now + TEN_MINUTES, fact.uid))
+        elif told is not None and told.state == "to be listed":
+            self.asked[fact.uid] = None
         elif told is not None and told.row in self.rows and told.row.state in {"open", "lapsed"}:
             self._drop(told.row)
         else:
@@ -441,15 +445,13 @@ class NaiveAdmissions:
 
     def _forget(self, uid: str) -> None:
         asked = self.asked.get(uid)
-        if asked is None:
-            return
-        row = asked.row
+        row = None if asked is None else asked.row
         if row is not None and any(row is one for one in self.rows) and row.pod is None:
             if row.state in ("open", "confirmed"):
                 self.to_forget.append((self.fleet.now + TEN_MINUTES, uid))
                 return
             self._drop(row)
-        del self.asked[uid]
+        self.asked.pop(uid, None)
 
 
 def _above(pod: PodObserved) -> str | None:
