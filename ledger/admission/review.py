@@ -44,6 +44,8 @@ class Review:
     dry_run: bool
     object: Json | None
     """What is about to be written."""
+    old: Json | None = None
+    """What is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def read(body: bytes) -> Review:
     about = request.get("object")
     if about is not None and not isinstance(about, dict):
         raise _no_review("request.object is no object")
+    there = request.get("oldObject")
     return Review(
         uid=uid,
         resource=(
@@ -90,6 +93,7 @@ def read(body: bytes) -> Review:
         name=_text(request, "name"),
         dry_run=request.get("dryRun") is True,
         object=about,
+        old=there if isinstance(there, dict) else None,
     )
 
 

@@ -509,6 +509,58 @@ async def test_a_strict_policy_refuses_a_statefulset_without_a_majority(
     assert answer.response["allowed"] == allowed
 
 
+def a_set(annotation: str, replicas: Any, **metadata: Any) -> Json:
+    """A StatefulSet, as far as it is looked at."""
+    notes = {"distributed-scheduling/min-available": annotation}
+    return {
+        "metadata": {"name": "db", "annotations": notes, **metadata},
+        "spec": {"replicas": replicas},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        (
+            a_set("2", 5, finalizers=["x"]),
+            a_set("2", 5, deletionTimestamp="2026-01-01T00:00:00Z"),
+            True,
+        ),
+        (a_set("2", 5), a_set("2", 5, labels={"team": "a"}), True),
+        (a_set("2", 5), a_set("1", 5), False),
+        (a_set("3", 5), a_set("3", 7), False),
+    ],
+    ids=["it is about to go", "something else is written", "another minimum", "other replicas"],
+)
+async def test_a_strict_policy_stops_only_who_changes_what_it_forbids(
+    webhook: Webhook, before: Json, after: Json, *, allowed: bool
+) -> None:
+    question = review(after, operation="UPDATE", resource=("apps", "statefulsets"))
+    question["request"]["oldObject"] = before
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    assert answer.response["allowed"] == allowed
+
+
+@pytest.mark.parametrize("replicas", [-1, True, "5", 1.5])
+async def test_replicas_that_nobody_can_read_are_for_the_api_server_to_refuse(
+    webhook: Webhook, replicas: Any
+) -> None:
+    question = review(a_set("3", replicas), resource=("apps", "statefulsets"))
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    assert answer.response["allowed"]
+    assert answer.warnings == ["ledger: spec.replicas cannot be read"]
+
+
 @pytest.mark.parametrize(("replicas", "allowed"), [(5, True), (7, False), (3, False)])
 async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
     webhook: Webhook,
