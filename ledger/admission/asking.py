@@ -14,6 +14,7 @@ from ledger.admission.review import (
     Controller,
     Json,
     Review,
+    group,
     of,
     word,
 )
@@ -173,7 +174,12 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
     namespace, name = metadata.get("namespace"), metadata.get("name")
     owners = metadata.get("ownerReferences")
     above = [
-        {"kind": one.get("kind"), "name": one.get("name"), "uid": one.get("uid")}
+        {
+            "kind": one.get("kind"),
+            "name": one.get("name"),
+            "uid": one.get("uid"),
+            "group": group(one),
+        }
         for one in (owners if isinstance(owners, list) else ())
         if isinstance(one, dict) and one.get("controller") is True
     ]

@@ -128,6 +128,7 @@ class Owner:
     """The controller an object names as its owner."""
 
     kind: str
+    """As its cluster calls it; with its API group behind it where another group has such a kind too."""
     name: str
     uid: Uid | None
 

@@ -444,6 +444,17 @@ async def test_a_pod_waits_a_little_for_its_replicaset(
     assert classes([answer]) == ["od"]
 
 
+async def test_a_deployment_of_another_group_is_another_thing(webhook: Webhook) -> None:
+    told_ = json.loads(replicaset("namesake", "7", 3))
+    told_["data"]["owner"]["group"] = "example.com"
+    await webhook.tell(deployment("namesake", 3, "1"), json.dumps(told_).encode() + b"\n")
+
+    answer = await webhook.mutate(review(of("namesake")))
+
+    assert answer.response["allowed"]
+    assert answer.operations == []
+
+
 async def test_a_replicaset_that_nobody_tells_of_stops_nobody(webhook: Webhook) -> None:
     await webhook.tell(deployment("never", 3, "1"))
 
