@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ledger.admission.review import (
+    GROUP,
     POD_INDEX,
     TEMPLATE_HASH,
     Controller,
@@ -206,6 +207,12 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
     if isinstance(verdict, Rejected):
         raise InvalidEvent(verdict.reason, verdict.detail)
     return verdict
+
+
+def is_split(replicaset_: Json) -> bool:
+    """Whether the pods of a ReplicaSet, as it was told, are told apart: a Deployment's are."""
+    owner = of(replicaset_, "owner")
+    return owner.get("kind") == "Deployment" and owner.get("group") in {None, GROUP}
 
 
 def _told(data: dict[str, Any]) -> dict[str, Any]:

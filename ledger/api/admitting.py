@@ -113,6 +113,8 @@ class _Ask:
     """What was listed for it, to be told first."""
     ordinals_start: int = 0
     owner_settled: bool = False
+    is_split: bool = True
+    """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
     position: Position | None = None
     committed: float = 0.0
@@ -131,6 +133,18 @@ class _Line:
     policies: Policies = NO_POLICIES
     came: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+
+
+class _Owner(NamedTuple):
+    """What is known of a ReplicaSet."""
+
+    until: float
+    """When that is looked at again."""
+    is_split: bool
+    """Whether it is a Deployment's."""
+
+
+_SETTLED: Final = _Owner(float("inf"), is_split=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +177,7 @@ class Admissions:
         self._look = asyncio.Event()
         self._looked = 0.0
         """When answers were looked for last."""
-        self._owners: OrderedDict[tuple[str, str, str | None], float] = OrderedDict()
+        self._owners: OrderedDict[tuple[str, str, str | None], _Owner] = OrderedDict()
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -202,6 +216,8 @@ class Admissions:
                 log.warning("admission_without_decision", reason=outcome, why=str(error))
         finally:
             self._leave(fleet, ask)
+        if not ask.is_split:
+            return Admitted(answering.unpatched(review.uid), ask.times)
         if body is None:
             body = await self._left(fleet, ask, outcome, patience)
         began = perf_counter()
@@ -339,23 +355,27 @@ class Admissions:
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
     ) -> list[_Ask]:
-        """Those whose ReplicaSet is known; the others come again, soon or with what was listed."""
+        """Those whose ReplicaSet is known; the others come again, soon or with what was listed.
+
+        Whoever is of a ReplicaSet that is no Deployment's is answered here: its pod is left as it is.
+        """
         now = perf_counter()
         wanted = {
-            subject: ask
+            subject
             for ask in asks
-            if (subject := _replicaset(ask)) and not self._is_settled(line, ask, now)
+            if (subject := _replicaset(ask)) and self._owner(line, ask, now) is None
         }
-        if not wanted:
-            return list(asks)
-        for subject, payload in (await desk.replicasets(line.fleet, wanted.keys())).items():
-            uid = orjson.loads(payload)["data"].get("uid")
-            self._settle(line, subject, uid, float("inf"))
-            self._settle(line, subject, None, float("inf"))
+        if wanted:
+            for subject, payload in (await desk.replicasets(line.fleet, wanted)).items():
+                self._settle(line, subject, orjson.loads(payload)["data"], now)
         ready: list[_Ask] = []
         for ask in asks:
-            if self._is_settled(line, ask, now):
-                ready.append(ask)
+            owner = self._owner(line, ask, now)
+            if owner is not None:
+                if owner.is_split:
+                    ready.append(ask)
+                else:
+                    _leave_alone(ask)
             elif ask.cluster in self._lists:
                 self._do_aside(self._look_up(line, ask))
             elif now - ask.came < OWNER_SECONDS:
@@ -363,19 +383,28 @@ class Admissions:
             else:
                 subject = _replicaset(ask)
                 assert subject is not None, "who has none is settled"
-                self._settle(line, subject, ask.by.uid, now + OWNER_AGAIN_SECONDS)
+                until = now + OWNER_AGAIN_SECONDS
+                self._know((line.fleet.name, subject, ask.by.uid), _Owner(until, is_split=True))
                 ready.append(ask)
         return ready
 
-    def _is_settled(self, line: _Line, ask: _Ask, now: float) -> bool:
+    def _owner(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
+        """What is known of who is behind a pod; None where it is not."""
         subject = _replicaset(ask)
         if subject is None or ask.owner_settled:
-            return True
-        return self._owners.get((line.fleet.name, subject, ask.by.uid), 0.0) > now
+            return _SETTLED
+        known = self._owners.get((line.fleet.name, subject, ask.by.uid))
+        return known if known is not None and known.until > now else None
 
-    def _settle(self, line: _Line, subject: str, uid: str | None, until: float) -> None:
-        self._owners[line.fleet.name, subject, uid] = until
-        self._owners.move_to_end((line.fleet.name, subject, uid))
+    def _settle(self, line: _Line, subject: str, told: Json, now: float) -> None:
+        """Know a ReplicaSet as it was told."""
+        known = _SETTLED if asking.is_split(told) else _Owner(now + OWNER_AGAIN_SECONDS, False)
+        for uid in (told.get("uid"), None):
+            self._know((line.fleet.name, subject, uid), known)
+
+    def _know(self, key: tuple[str, str, str | None], owner: "_Owner") -> None:
+        self._owners[key] = owner
+        self._owners.move_to_end(key)
         while len(self._owners) > OWNERS_KNOWN:
             self._owners.popitem(last=False)
 
@@ -385,12 +414,14 @@ class Admissions:
             found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
             if found is not None:
                 told = asking.replicaset(found, fleet=line.fleet.name, cluster=ask.cluster)
+                if not asking.is_split(orjson.loads(told.stored)["data"]):
+                    _leave_alone(ask)
+                    return
                 ask.before.append(told)
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
-        finally:
-            ask.owner_settled = True
-            _again(line, ask)
+        ask.owner_settled = True
+        _again(line, ask)
 
     async def _start(self, ask: _Ask) -> int:
         try:
@@ -560,6 +591,13 @@ def _replicaset(ask: _Ask) -> str | None:
     if ask.by.kind != "ReplicaSet":
         return None
     return f"{ask.cluster}/{ask.review.namespace}/{ask.by.name}"
+
+
+def _leave_alone(ask: _Ask) -> None:
+    """Its pod is none that is told apart."""
+    ask.is_split = False
+    if not ask.answer.done():
+        ask.answer.set_result(answering.unpatched(ask.review.uid))
 
 
 def _again(line: _Line, ask: _Ask) -> None:

@@ -27,6 +27,7 @@ from tests.api.admitting import (
     replicaset,
     review,
     told,
+    uid,
 )
 from tests.postgres import Postgres
 
@@ -444,15 +445,30 @@ async def test_a_pod_waits_a_little_for_its_replicaset(
     assert classes([answer]) == ["od"]
 
 
-async def test_a_deployment_of_another_group_is_another_thing(webhook: Webhook) -> None:
-    told_ = json.loads(replicaset("namesake", "7", 3))
-    told_["data"]["owner"]["group"] = "example.com"
-    await webhook.tell(deployment("namesake", 3, "1"), json.dumps(told_).encode() + b"\n")
+@pytest.mark.parametrize(
+    "owner",
+    [
+        None,
+        {"kind": "Rollout", "name": "beyond"},
+        {"kind": "Deployment", "name": "beyond", "group": "example.com"},
+    ],
+    ids=["a bare one", "a Rollout's", "a Deployment's of another group"],
+)
+async def test_a_replicaset_that_is_no_deployments_is_not_split_and_not_recorded(
+    webhook: Webhook, owner: Json | None
+) -> None:
+    name = f"beyond-{uid()}"
+    said = json.loads(replicaset(name, "7", 3))
+    said["data"]["owner"] = owner
+    await webhook.tell(deployment("beyond", 3, "1"), json.dumps(said).encode() + b"\n")
+    before = await webhook.asked()
+    asked = review(pod(("ReplicaSet", f"{name}-7")))
 
-    answer = await webhook.mutate(review(of("namesake")))
+    answers = [await webhook.mutate(asked) for _ in range(2)]
 
-    assert answer.response["allowed"]
-    assert answer.operations == []
+    for answer in answers:
+        assert answer.response == {"uid": asked["request"]["uid"], "allowed": True}
+    assert await webhook.asked() == before
 
 
 async def test_a_replicaset_that_nobody_tells_of_stops_nobody(webhook: Webhook) -> None:

@@ -220,6 +220,32 @@ async def test_a_replicaset_that_was_not_told_is_listed_and_told_first(
     assert [(one["replicas"], one["owner"]["name"]) for one in found] == [(3, "young")]
 
 
+async def test_a_replicaset_that_is_listed_and_no_deployments_is_not_split(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("rolled", 3, "1"))
+    above = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Deployment", "name": "rolled"}
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "rolled-7",
+                "uid": "uid-of-rolled-7",
+                "resourceVersion": "42",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [{**above, "uid": "d1", "controller": True}],
+            },
+            "spec": {"replicas": 3},
+        }
+    ]
+    before = await webhook.asked()
+
+    answer = await webhook.mutate(review(pod(("ReplicaSet", "rolled-7"))))
+
+    assert set(answer.response) == {"uid", "allowed"}
+    assert await webhook.asked() == before
+
+
 async def test_ordinals_of_a_statefulset_begin_where_it_says(
     webhook: Webhook, objects: Objects
 ) -> None:
