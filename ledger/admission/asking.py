@@ -45,7 +45,7 @@ def requested(
     *,
     fleet: FleetName,
     cluster: str,
-    ordinals_start: int = 0,
+    ordinals_start: int | None = None,
     can_list: bool = False,
 ) -> Accepted:
     """The event of a question.

@@ -75,8 +75,8 @@ class Lists(Protocol):
         """A ReplicaSet; None where there is none."""
         ...
 
-    async def ordinals_start(self, namespace: str, name: str) -> int:
-        """Where the ordinals of a StatefulSet begin."""
+    async def ordinals_start(self, namespace: str, name: str) -> int | None:
+        """Where the ordinals of a StatefulSet begin; None where there is none."""
         ...
 
 
@@ -111,7 +111,7 @@ class _Ask:
     times: Times = field(default_factory=Times)
     before: list[Accepted] = field(default_factory=list)
     """What was listed for it, to be told first."""
-    ordinals_start: int = 0
+    ordinals_start: int | None = None
     owner_settled: bool = False
     is_split: bool = True
     """Whether it is about a pod of somebody whose pods are told apart."""
@@ -423,12 +423,13 @@ class Admissions:
         ask.owner_settled = True
         _again(line, ask)
 
-    async def _start(self, ask: _Ask) -> int:
+    async def _start(self, ask: _Ask) -> int | None:
+        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it."""
         try:
             return await self._lists[ask.cluster].ordinals_start(ask.review.namespace, ask.by.name)
         except (LedgerError, OSError) as error:
             log.warning("statefulset_not_listed", why=str(error), name=ask.by.name)
-            return 0
+            return None
 
     async def _hear(self) -> None:
         """Hear of decisions, and hand out the answers that come with them."""

@@ -91,6 +91,8 @@ class WorkloadUpserted:
     priority: int
     gang_min: int
     preemptable: bool
+    ordinals_start: int | None = None
+    """Where the ordinals of a StatefulSet begin; None where nobody said so: at 0."""
 
 
 @dataclass(frozen=True, slots=True)

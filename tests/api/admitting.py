@@ -302,7 +302,9 @@ def told(what: str, subject: str, data: Json, *, fleet: str = FLEET) -> bytes:
     return json.dumps(event).encode() + b"\n"
 
 
-def deployment(name: str, replicas: int, wanted: str | None, *, kind: str = "Deployment") -> bytes:
+def deployment(
+    name: str, replicas: int, wanted: str | None, *, kind: str = "Deployment", **more: Any
+) -> bytes:
     """A workload as its owner wants it."""
     data: Json = {
         "namespace": "shop",
@@ -310,6 +312,7 @@ def deployment(name: str, replicas: int, wanted: str | None, *, kind: str = "Dep
         "kind": kind,
         "replicas": replicas,
         "cluster": CLUSTER,
+        **more,
     }
     if wanted is not None:
         data["min_available"] = wanted

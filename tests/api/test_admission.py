@@ -220,6 +220,31 @@ async def test_pods_of_a_statefulset_go_by_their_place(
     ]
 
 
+async def test_ordinals_begin_where_the_set_was_told_to(webhook: Webhook) -> None:
+    await webhook.tell(deployment("db5", 5, "3", kind="StatefulSet", ordinals_start=5))
+
+    answers = [
+        await webhook.mutate(review(pod(("StatefulSet", "db5"), name=f"db5-{ordinal}")))
+        for ordinal in range(5, 10)
+    ]
+
+    assert classes(answers) == ["od", "od", "od", "spot", "spot"]
+    assert all(answer.warnings == [] for answer in answers)
+
+
+async def test_an_ordinal_behind_the_last_is_warned_of_where_nobody_said_where_they_begin(
+    webhook: Webhook,
+) -> None:
+    await webhook.tell(deployment("db9", 3, "2", kind="StatefulSet"))
+
+    answer = await webhook.mutate(review(pod(("StatefulSet", "db9"), name="db9-5")))
+
+    assert classes([answer]) == ["spot"]
+    assert answer.warnings == [
+        "ledger: the ordinal is not below the replicas: tell where the set's ordinals begin"
+    ]
+
+
 async def test_a_lone_replica_runs_on_demand(webhook: Webhook) -> None:
     await split(webhook, "lone", 1, None)
 

@@ -262,6 +262,35 @@ async def test_ordinals_of_a_statefulset_begin_where_it_says(
     assert classes(answers) == ["od", "od", "spot"]
 
 
+async def test_where_ordinals_begin_is_remembered_where_it_cannot_be_read(
+    webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubernetes, "SETS_KNOWN_SECONDS", 0.0)
+    await webhook.tell(
+        deployment("kept-db", 5, "3", kind="StatefulSet"),
+        deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=10),
+    )
+    objects.lists["statefulsets"] = [
+        {"metadata": {"name": "kept-db", "labels": {}}, "spec": {"ordinals": {"start": 10}}}
+    ]
+
+    async def asked(name: str, ordinal: int) -> Answer:
+        return await webhook.mutate(review(pod(("StatefulSet", name), name=f"{name}-{ordinal}")))
+
+    first = await asked("kept-db", 10)
+    objects.broken = True
+    try:
+        others = [
+            await asked("kept-db", 12),
+            await asked("kept-db", 13),
+            await asked("told-db", 12),
+        ]
+    finally:
+        objects.broken = False
+
+    assert classes([first, *others]) == ["od", "od", "spot", "od"]
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -327,7 +327,7 @@ class NaiveAdmissions:
             due = self._due(workload, count, answer["flags"])
         state = "answered"
         if due is not None and workload is not None and workload.kind == "StatefulSet":
-            self._by_place(fact, workload, due, answer)
+            self._by_place(fact, workload, due, answer, count=count)
         elif due is not None and workload is not None:
             state = self._by_slots(asked, due, answer, single=count <= 1, number=number)
         elif fact.dry_run:
@@ -371,7 +371,13 @@ class NaiveAdmissions:
         return due
 
     def _by_place(
-        self, fact: AdmissionRequested, workload: WorkloadUpserted, due: int, answer: dict[str, Any]
+        self,
+        fact: AdmissionRequested,
+        workload: WorkloadUpserted,
+        due: int,
+        answer: dict[str, Any],
+        *,
+        count: int,
     ) -> None:
         digits = fact.pod_index
         if digits is None or not digits.isdigit():
@@ -380,7 +386,12 @@ class NaiveAdmissions:
                 answer["flags"].append("ordinal_unknown")
                 answer["flags"] += ["dry_run"] * fact.dry_run
                 return
-        wanted = "od" if 0 <= int(digits) - fact.ordinals_start < due else "spot"
+        said = [fact.ordinals_start, workload.ordinals_start]
+        starts = [one for one in said if one is not None]
+        place = int(digits) - (starts or [0])[0]
+        wanted = "od" if 0 <= place < due else "spot"
+        if not starts and place >= count:
+            answer["flags"].append("ordinal_beyond")
         answer["class"] = fact.user_pin or wanted
         answer["flags"] += ["dry_run"] * fact.dry_run
         answer["flags"] += ["conflict_user_pin"] * ((wanted, fact.user_pin) == ("od", "spot"))

@@ -178,6 +178,8 @@ class WorkloadUpserted(Upsert):
     """How each cluster's share is placed on nodes; absent, the cluster places it by itself."""
     min_available: Text | None = None
     """How many run on on-demand nodes, as the annotation says: a number or a percentage, as text."""
+    ordinals_start: Whole | None = None
+    """The ordinal at which a StatefulSet begins; absent, 0."""
     queue: Name | None = None
     """The queue a job waits in."""
     priority: Priority = 0
@@ -212,6 +214,7 @@ class WorkloadUpserted(Upsert):
             priority=self.priority,
             gang_min=self.gang_min,
             preemptable=self.preemptable,
+            ordinals_start=self.ordinals_start,
         )
 
 
