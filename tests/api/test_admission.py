@@ -670,16 +670,19 @@ async def test_warnings_are_as_short_as_kubernetes_asks() -> None:
         {"op": "add", "path": "/list/01", "value": 1},
         {"op": "add", "path": "/list/x/y", "value": 1},
         {"op": "add", "path": "/text/a", "value": 1},
+        {"op": "add", "path": "/spec/affinity", "value": {}},
         "add",
     ],
 )
 async def test_an_operation_that_cannot_be_done_is_noticed(operation: Any) -> None:
     with pytest.raises(Inapplicable):
-        json_patch.apply({"list": [1, 2], "text": "t"}, [operation])
+        json_patch.apply(
+            {"list": [1, 2], "text": "t", "spec": {"affinity": {"podAffinity": {}}}}, [operation]
+        )
 
 
 async def test_operations_are_done_as_the_standard_says() -> None:
-    document = {"list": [1], "a/b": {"c~d": {}}}
+    document: Json = {"list": [1], "a/b": {"c~d": {}}, "spec": {"affinity": None}, "note": "old"}
 
     json_patch.apply(
         document,
@@ -687,7 +690,14 @@ async def test_operations_are_done_as_the_standard_says() -> None:
             {"op": "add", "path": "/list/0", "value": 0},
             {"op": "add", "path": "/list/-", "value": 2},
             {"op": "add", "path": "/a~1b/c~0d/e", "value": None},
+            {"op": "add", "path": "/spec/affinity", "value": {}},
+            {"op": "add", "path": "/note", "value": "new"},
         ],
     )
 
-    assert document == {"list": [0, 1, 2], "a/b": {"c~d": {"e": None}}}
+    assert document == {
+        "list": [0, 1, 2],
+        "a/b": {"c~d": {"e": None}},
+        "spec": {"affinity": {}},
+        "note": "new",
+    }

@@ -247,6 +247,28 @@ async def test_where_an_answer_does_not_fit_its_pod_the_slot_is_free(webhook: We
     assert classes([next_]) == ["od"]
 
 
+async def test_an_answer_that_would_replace_what_another_pod_says_is_not_given(
+    webhook: Webhook,
+) -> None:
+    created = await split(webhook, "overwritten", 3, "1")
+    asked = review(created)
+    zone = {"key": "zone", "operator": "In", "values": ["a"]}
+    async with deciding(webhook):
+        first = await webhook.mutate(asked)
+        asked["request"]["object"]["spec"]["affinity"] = {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [zone]}]
+                }
+            }
+        }
+        answer = await webhook.mutate(asked)
+
+    assert first.operations[0]["path"] == "/spec/affinity"
+    assert answer.operations == []
+    assert await reasons(webhook, asked) == ["patch_inapplicable"]
+
+
 async def test_all_of_that_can_be_verified(webhook: Webhook) -> None:
     async with deciding(webhook):
         await webhook.mutate(review(await split(webhook, "last", 3, "1")))
