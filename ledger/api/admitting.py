@@ -121,6 +121,15 @@ class _Ask:
     listing: bool = False
 
 
+class _Pods(NamedTuple):
+    """What is listed: the pods of a template, by whom they are made."""
+
+    cluster: str
+    namespace: str
+    by: Controller
+    template: str
+
+
 @dataclass(slots=True, eq=False)
 class _Line:
     """Of one fleet: who waits to be written, and who waits to be answered."""
@@ -129,6 +138,8 @@ class _Line:
     asks: list[_Ask] = field(default_factory=list)
     more: list[Accepted] = field(default_factory=list)
     """Lists that were asked for."""
+    lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
+    """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
     policies: Policies = NO_POLICIES
     came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -496,31 +507,48 @@ class Admissions:
                 self._look.set()
                 continue
             ask.listing = True
-            self._do_aside(self._list(line, ask))
+            self._want_list(line, ask)
 
-    async def _list(self, line: _Line, ask: _Ask) -> None:
-        """Read the pods of a template, and then how many there are to be: told last, that may be old."""
+    def _want_list(self, line: _Line, ask: _Ask) -> None:
+        """Have the pods of a template listed, once for all who want that before it begins."""
         template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
-        lists, fleet = self._lists[ask.cluster], line.fleet.name
+        key = _Pods(ask.cluster, ask.review.namespace, ask.by, template)
+        if key in line.lists:
+            line.lists[key].append(ask)
+        else:
+            line.lists[key] = [ask]
+            self._do_aside(self._list_all(line, key))
+
+    async def _list_all(self, line: _Line, key: _Pods) -> None:
+        """List a template's pods as long as anybody wants that: a list counts for who asked before it."""
         try:
-            pods = await lists.pods(ask.review.namespace, template)
-            if ask.by.kind == "ReplicaSet":
-                found = await lists.replicaset(ask.review.namespace, ask.by.name)
+            # Those that were decided in one go want the same.
+            await asyncio.sleep(0)
+            while asks := line.lists[key]:
+                line.lists[key] = []
+                await self._list(line, key, asks)
+        finally:
+            del line.lists[key]
+
+    async def _list(self, line: _Line, key: _Pods, asks: Sequence[_Ask]) -> None:
+        """Read the pods of a template, and then how many there are to be: told last, that may be old."""
+        lists, fleet = self._lists[key.cluster], line.fleet.name
+        try:
+            pods = await lists.pods(key.namespace, key.template)
+            if key.by.kind == "ReplicaSet":
+                found = await lists.replicaset(key.namespace, key.by.name)
                 if found is not None:
-                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=ask.cluster))
-            line.more.append(
-                asking.pods_listed(
-                    ask.review.uid,
-                    template,
-                    pods,
-                    fleet=fleet,
-                    cluster=ask.cluster,
+                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=key.cluster))
+            for ask in asks:
+                told = asking.pods_listed(
+                    ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
                 )
-            )
+                line.more.append(told)
             line.came.set()
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("pods_not_listed", why=str(error))
-            _fail(ask, _ListFailed(str(error)))
+            for ask in asks:
+                _fail(ask, _ListFailed(str(error)))
 
     def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something beside answering; nobody else has to hold on to it."""

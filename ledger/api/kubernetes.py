@@ -14,6 +14,7 @@ import json
 import os
 import ssl
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -32,6 +33,9 @@ SECONDS: Final = 2.0
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where Kubernetes puts what a process inside a cluster needs to ask its API server."""
+
+THREADS: Final = 8
+"""Lists of one cluster at a time."""
 
 SETS_KNOWN_SECONDS: Final = 30.0
 
@@ -66,6 +70,8 @@ class Kubernetes:
                 self._context = ssl.create_default_context(cafile=server.ca)
             except OSError as error:
                 raise SetupProblem(f"{server.ca}: {error}") from error
+        # Of its own: one that nobody waits for any more is still at it, and keeps nobody else waiting.
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
         self._starts: dict[tuple[str, str], tuple[float, int]] = {}
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
@@ -111,7 +117,9 @@ class Kubernetes:
 
     async def _list(self, path: str, wanted: Mapping[str, str]) -> list[Json]:
         async with asyncio.timeout(SECONDS):
-            return await asyncio.to_thread(self._asked, f"{self._path}{path}?{urlencode(wanted)}")
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._asked, f"{self._path}{path}?{urlencode(wanted)}"
+            )
 
     def _asked(self, path: str) -> list[Json]:
         headers = {"Accept": "application/json"}

@@ -1,5 +1,6 @@
 """Where the log does not say enough, an API server's lists do: an emulated one, over a real socket."""
 
+import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -172,6 +173,34 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     assert classes([first, *others]) == ["od", "od", "spot", "spot"]
     listed = [one for one in await events(webhook, "pods.listed") if one["present"]]
     assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
+
+
+async def test_those_who_want_the_same_list_at_once_share_one(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("crowd", 9, "2"), replicaset("crowd", "7", 1))
+    about = pod(("ReplicaSet", "crowd-7"))
+    first = await webhook.mutate(review(about))
+    objects.lists["pods"] = [created(first, about, "crowd-7-a")]
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "crowd-7",
+                "uid": "crowd-7",
+                "resourceVersion": "78",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [{"kind": "Deployment", "name": "crowd", "controller": True}],
+            },
+            "spec": {"replicas": 9},
+        }
+    ]
+    objects.asked.clear()
+
+    others = await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(8)))
+
+    assert classes([first, *others]).count("od") == 2
+    assert len([path for path in objects.asked if "/pods?" in path]) <= 4
 
 
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
