@@ -208,11 +208,16 @@ class Webhook:
         return Answer(start["status"], named, b"".join(one.get("body", b"") for one in sent[1:]))
 
     async def mutate(
-        self, question: Json, *, token: str | None = TOKEN, query: str = "timeout=10s"
+        self,
+        question: Json,
+        *,
+        token: str | None = TOKEN,
+        query: str = "timeout=10s",
+        path: str = "",
     ) -> Answer:
-        """Ask where a pod belongs."""
+        """Ask where a pod belongs; ``path`` names fleet and cluster where the token does not."""
         body = json.dumps(question).encode()
-        return await self.ask("/admission/v1/mutate", body, token=token, query=query)
+        return await self.ask(f"/admission/v1/mutate{path}", body, token=token, query=query)
 
     async def validate(self, question: Json, *, token: str | None = TOKEN) -> Answer:
         """Ask whether an object may be."""
