@@ -20,7 +20,7 @@ import structlog
 from ledger.admission import answering, asking
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
-from ledger.errors import LedgerError
+from ledger.errors import InvalidEvent, LedgerError
 from ledger.events.codec import Accepted
 from ledger.log.admissions import AdmissionDesk, Bypass
 from ledger.log.fleets import Fleet
@@ -88,16 +88,23 @@ class Bypasses:
         firm: bool = False,
     ) -> bytes:
         """What is given, after so many seconds at the latest: what stands, unless it is ``firm``."""
+        left = answering.bypassed(fleet, uid, reason)
+        try:
+            event = asking.bypassed(uid, reason, fleet=fleet, cluster=cluster)
+        except InvalidEvent as error:
+            # Under such a uid nothing can be asked, so nothing is reserved either.
+            log.warning("bypass_not_recorded", why=str(error), uid=uid)
+            return left
         late = _Late(
             uid=uid,
-            event=asking.bypassed(uid, reason, fleet=fleet, cluster=cluster),
-            answer=answering.bypassed(fleet, uid, reason),
+            event=event,
+            answer=left,
             until=perf_counter() + USEFUL_SECONDS,
             sent=firm,
             stands=asyncio.get_running_loop().create_future(),
         )
         if not self._keep(fleet, late):
-            return late.answer
+            return left
         try:
             await asyncio.wait({late.stands}, timeout=max(0.0, seconds))
         finally:

@@ -424,6 +424,15 @@ async def test_a_pod_that_cannot_be_read_is_not_stopped(webhook: Webhook, spec: 
     assert classes([again]) == ["spot"]
 
 
+async def test_a_uid_that_no_event_can_bear_is_not_stopped(webhook: Webhook) -> None:
+    asked = review(pod(("ReplicaSet", "nobody-7")), asked="u\x9f")
+
+    answer = await webhook.mutate(asked)
+
+    assert answer.response["uid"] == "u\x9f"
+    assert answer.response["allowed"]
+
+
 async def test_the_policy_names_label_weight_and_tolerations(webhook: Webhook) -> None:
     await split(webhook, "clouds", 3, "0")
     await webhook.tell(
