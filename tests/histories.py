@@ -385,7 +385,7 @@ def admitted(
     user_pin: UserPin | None = None,
     name: str | None = None,
     pod_index: str | None = None,
-    ordinals_start: int = 0,
+    ordinals_start: int | None = None,
     can_list: bool = False,
 ) -> AdmissionRequested:
     """A pod is about to be created; its owner is told by kind and name."""
@@ -507,6 +507,7 @@ def workload_up(
     priority: int = 0,
     request: workload.Request = NOTHING,
     deploy: workload.DeploySpec | None = None,
+    ordinals_start: int | None = None,
 ) -> workload.WorkloadUpserted:
     namespace, name = key.split("/")
     return workload.WorkloadUpserted(
@@ -525,6 +526,7 @@ def workload_up(
         priority=priority,
         gang_min=1,
         preemptable=True,
+        ordinals_start=ordinals_start,
     )
 
 

@@ -33,6 +33,7 @@ WARNINGS: Final[Mapping[str, str]] = {
     "conflict_user_pin": "an on-demand pod was due, but the pod's own selectors exclude it",
     "workload_unknown": "the workload is not known, the pod is left as it is",
     "ordinal_unknown": "the pod's place in its StatefulSet is not known, it is left as it is",
+    "ordinal_beyond": "the ordinal is not below the replicas: tell where the set's ordinals begin",
     "foreign_reservation_ignored": "the pod carries a reservation that is not its own",
     "invalid_selector_left": "required node affinity without a term is left as it is",
     "selector_matches_nothing_left": "required node affinity selects no node and is left so",
@@ -41,6 +42,7 @@ WARNINGS: Final[Mapping[str, str]] = {
     "pod_unreadable": "something in the pod has the wrong type, it is left as it is",
     "patch_inapplicable": "the patch would not apply, the pod is left as it is",
     "deadline": "no decision came in time, the pod is left as it is",
+    "busy": "too much is asked at once, the pod is left as it is",
     "log_unavailable": "the log cannot be reached, the pod is left as it is",
     "list_failed": "the pods could not be listed, the pod is left as it is",
 }

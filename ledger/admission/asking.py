@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ledger.admission.review import (
+    GROUP,
     POD_INDEX,
     TEMPLATE_HASH,
     Controller,
     Json,
     Review,
+    group,
     of,
     word,
 )
@@ -43,7 +45,7 @@ def requested(
     *,
     fleet: FleetName,
     cluster: str,
-    ordinals_start: int = 0,
+    ordinals_start: int | None = None,
     can_list: bool = False,
 ) -> Accepted:
     """The event of a question.
@@ -173,7 +175,12 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
     namespace, name = metadata.get("namespace"), metadata.get("name")
     owners = metadata.get("ownerReferences")
     above = [
-        {"kind": one.get("kind"), "name": one.get("name"), "uid": one.get("uid")}
+        {
+            "kind": one.get("kind"),
+            "name": one.get("name"),
+            "uid": one.get("uid"),
+            "group": group(one),
+        }
         for one in (owners if isinstance(owners, list) else ())
         if isinstance(one, dict) and one.get("controller") is True
     ]
@@ -200,6 +207,12 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
     if isinstance(verdict, Rejected):
         raise InvalidEvent(verdict.reason, verdict.detail)
     return verdict
+
+
+def is_split(replicaset_: Json) -> bool:
+    """Whether the pods of a ReplicaSet, as it was told, are told apart: a Deployment's are."""
+    owner = of(replicaset_, "owner")
+    return owner.get("kind") == "Deployment" and owner.get("group") in {None, GROUP}
 
 
 def _told(data: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,10 @@ template. And it has to bear what it was given: patching it again would add noth
 scale, is refused where its annotation names a minimum that no majority would follow. Whatever names no reservation
 was created while nobody answered, or is not split; that is found and mended afterwards, and stops nobody.
 
-Where the policy is not strict the same is said as a warning.
+One that is about to go, and one that is written with the minimum and the replicas that it had, is not stopped:
+whoever else writes to it, its own deletion first of all, has changed nothing of that.
+
+Where the policy is not strict the same is said as a warning, and so is what cannot be judged.
 """
 
 import re
@@ -24,6 +27,8 @@ from ledger.facts.policy import SpotPolicy
 MIN_AVAILABLE: Final = "distributed-scheduling/min-available"
 
 FORBIDDEN: Final = 403
+
+UNREADABLE: Final = "spec.replicas cannot be read"
 
 _RESERVATION: Final = re.compile(r"([^/]+)/[0-9]{1,9}/([0-9]{1,18})")
 
@@ -46,19 +51,18 @@ def answer(review: Review, record: bytes | None, workload: Json | None, spot: Sp
     ``record`` is of the decision that a pod names, ``workload`` what was told of one that is scaled:
     a scale does not bear its annotation.
     """
+    stops = spot.strictness == "strict"
     match review.resource:
         case ("", "pods", ""):
             why = _of_pod(review, record, spot)
-        case ("apps", "statefulsets", ""):
-            annotations = of(of(review.object or {}, "metadata"), "annotations")
-            why = _of_set(review, annotations.get(MIN_AVAILABLE))
-        case ("apps", "statefulsets", "scale"):
-            why = _of_set(review, (workload or {}).get("min_available"))
+        case ("apps", "statefulsets", "" | "scale"):
+            why = _of_set(review, workload)
+            stops = stops and _is_changed(review) and why != UNREADABLE
         case _:
             why = None
     if why is None:
         return answering.allowed(review.uid)
-    if spot.strictness == "strict":
+    if stops:
         return answering.refused(review.uid, FORBIDDEN, f"ledger: {why}")
     return answering.allowed(review.uid, [f"ledger: {why}"])
 
@@ -96,14 +100,35 @@ def _is_its(review: Review, by: Controller, decided: Admission, carried: str) ->
     )
 
 
-def _of_set(review: Review, annotation: object) -> str | None:
-    if review.object is None or review.operation not in {"CREATE", "UPDATE"}:
+def _of_set(review: Review, workload: Json | None) -> str | None:
+    about = review.object
+    if about is None or review.operation not in {"CREATE", "UPDATE"}:
         return None
-    replicas = of(review.object, "spec").get("replicas")
-    if not isinstance(annotation, str) or not (replicas is None or isinstance(replicas, int)):
+    if of(about, "metadata").get("deletionTimestamp") is not None:
         return None
-    found = violation(Workload("StatefulSet", replicas, annotation))
+    annotation = (workload or {}).get("min_available") if is_scale(review) else _wanted(about)
+    replicas = of(about, "spec").get("replicas")
+    if not isinstance(annotation, str):
+        return None
+    if not (replicas is None or isinstance(replicas, int)):
+        return UNREADABLE
+    try:
+        found = violation(Workload("StatefulSet", replicas, annotation))
+    except InvalidRequest:
+        return UNREADABLE
     return None if found is None else _said(found)
+
+
+def _is_changed(review: Review) -> bool:
+    """Whether a StatefulSet had another minimum before, or other replicas, or was not there."""
+    if review.object is None or review.old is None:
+        return True
+    parts = [(_wanted(one), of(one, "spec").get("replicas")) for one in (review.object, review.old)]
+    return parts[0] != parts[1]
+
+
+def _wanted(about: Json) -> object:
+    return of(of(about, "metadata"), "annotations").get(MIN_AVAILABLE)
 
 
 def _said(found: Violation) -> str:

@@ -2,13 +2,16 @@
 
 Kubernetes fails the request of a user whose patch does not apply, whatever the webhook's failure policy
 says. So no patch leaves that was not tried on the very object it was asked for. Only ``add`` is known
-(RFC 6902): nothing else is ever sent.
+(RFC 6902): nothing else is ever sent. The standard lets it take the place of what is there; what a pod's
+owner wrote into its specification is never replaced, so below ``/spec`` that is no patch of ours.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ledger.errors import LedgerError
+
+SPEC: Final = "/spec/"
 
 
 class Inapplicable(LedgerError):
@@ -33,6 +36,8 @@ def apply(document: Any, operations: Sequence[Any]) -> None:
 def _add(parent: Any, last: str, value: Any, path: str) -> None:
     match parent:
         case dict():
+            if path.startswith(SPEC) and parent.get(last) is not None:
+                raise Inapplicable(f"{path}: something else is there")
             parent[last] = value
         case list() if last == "-":
             parent.append(value)

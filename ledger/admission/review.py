@@ -44,6 +44,8 @@ class Review:
     dry_run: bool
     object: Json | None
     """What is about to be written."""
+    old: Json | None = None
+    """What is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def read(body: bytes) -> Review:
     about = request.get("object")
     if about is not None and not isinstance(about, dict):
         raise _no_review("request.object is no object")
+    there = request.get("oldObject")
     return Review(
         uid=uid,
         resource=(
@@ -90,6 +93,7 @@ def read(body: bytes) -> Review:
         name=_text(request, "name"),
         dry_run=request.get("dryRun") is True,
         object=about,
+        old=there if isinstance(there, dict) else None,
     )
 
 
@@ -116,15 +120,22 @@ def of(parent: Json, name: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
+def group(about: Json) -> str | None:
+    """The API group that something says it is of: empty for the core's; None where it does not say."""
+    version = about.get("apiVersion")
+    if not isinstance(version, str):
+        return None
+    return version.rpartition("/")[0]
+
+
 def word(value: object) -> str | None:
     """A text as an event may carry it; None where it is none."""
     return value if isinstance(value, str) and _WORD.fullmatch(value) else None
 
 
 def _known(owner: Json) -> Controller | None:
-    group, slash, _ = _text(owner, "apiVersion").partition("/")
     kind, name = _text(owner, "kind"), _text(owner, "name")
-    if not slash or group != GROUP or kind not in OWNERS or not _NAME.fullmatch(name):
+    if group(owner) != GROUP or kind not in OWNERS or not _NAME.fullmatch(name):
         return None
     return Controller(kind, name, word(owner.get("uid")))
 

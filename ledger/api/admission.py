@@ -22,7 +22,7 @@ from ledger.admission import answering, checking, review
 from ledger.admission.review import Review
 from ledger.api import documents
 from ledger.api.access import Caller
-from ledger.api.admitting import Admissions, Times
+from ledger.api.admitting import Admissions, Patience, Times
 from ledger.api.asked import FLEET_PATTERN, FleetPath, allowed, caller_of, problems, unknown_fleet
 from ledger.api.guard import Application, Receive, Scope, Send
 from ledger.api.problems import Problem
@@ -32,8 +32,14 @@ from ledger.units import FleetName
 USUAL_SECONDS: Final = 10.0
 """What an API server waits that does not say how long."""
 
+LONGEST_SECONDS: Final = 30.0
+"""What it waits at most: Kubernetes allows a webhook no more."""
+
 SPARE_SECONDS: Final = 0.5
-"""How much sooner than it would give up it is answered."""
+"""How much sooner than it would give up nothing more is waited for."""
+
+TELLING: Final = 0.6
+"""The part of that in which the log is told so; the rest is for the way there and back."""
 
 CLUSTER_PATTERN: Final = r"^[^/@\x00-\x1f\x7f]{1,253}$"
 
@@ -136,7 +142,7 @@ async def mutated(
     if by is None:
         return Mutated(answering.unpatched(asked.uid), None)
     answer = await admissions.answer(
-        FleetName(fleet), cluster, asked, by, seconds=patience(timeout)
+        FleetName(fleet), cluster, asked, by, patience=patience(timeout)
     )
     if answer is None:
         raise unknown_fleet(fleet)
@@ -216,12 +222,13 @@ def routes(admissions: Admissions) -> APIRouter:
     return router
 
 
-def patience(timeout: str | None) -> float:
-    """After how many seconds there has to be an answer."""
+def patience(timeout: str | None) -> Patience:
+    """How long there may be waited for an answer."""
     given = USUAL_SECONDS
     if timeout is not None and (found := _TIMEOUT.fullmatch(timeout)):
-        given = int(found[1]) * _UNITS[found[2]]
-    return max(given - SPARE_SECONDS, given / 2)
+        given = min(int(found[1]) * _UNITS[found[2]], LONGEST_SECONDS)
+    spare = min(SPARE_SECONDS, given / 2)
+    return Patience(decided=given - spare, told=spare * TELLING)
 
 
 def _read(body: bytes) -> Review:

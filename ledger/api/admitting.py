@@ -5,9 +5,8 @@ transaction, and while that is written the next ones gather; so a commit costs a
 costs one. The fleet's decider, in whatever process, writes each answer beside its decision, and rings;
 here the answers of all who wait are read by one query (docs/adr/0020).
 
-Where no answer comes in time, the pod is left as it is, and the log is told in the same transaction in
-which that becomes the answer: whatever was or will be reserved for the pod is free again. If the log
-cannot even be told, the pod still is not stopped; a reservation then runs out by itself.
+Where no answer comes in time, or one that does not fit, the pod is left as it is, and the log is told so
+(``ledger.api.bypasses``): whatever was or will be reserved for the pod is free again.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 import structlog
@@ -24,6 +23,7 @@ import structlog
 from ledger.admission import answering, asking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
 from ledger.api.activity import Served
+from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
@@ -50,14 +50,18 @@ OWNER_AGAIN_SECONDS: Final = 60.0
 
 OWNERS_KNOWN: Final = 20_000
 
-BYPASS_SECONDS: Final = 0.4
-"""How long telling the log of an unpatched answer may take: then it is given without."""
-
 log = structlog.get_logger()
 
-T = TypeVar("T")
-
 Listen = Callable[[], Awaitable[Ear]]
+
+
+class Patience(NamedTuple):
+    """How long somebody who asks waits."""
+
+    decided: float
+    """Seconds for a decision."""
+    told: float
+    """And for telling the log that there is none."""
 
 
 class Lists(Protocol):
@@ -71,8 +75,8 @@ class Lists(Protocol):
         """A ReplicaSet; None where there is none."""
         ...
 
-    async def ordinals_start(self, namespace: str, name: str) -> int:
-        """Where the ordinals of a StatefulSet begin."""
+    async def ordinals_start(self, namespace: str, name: str) -> int | None:
+        """Where the ordinals of a StatefulSet begin; None where there is none."""
         ...
 
 
@@ -107,12 +111,23 @@ class _Ask:
     times: Times = field(default_factory=Times)
     before: list[Accepted] = field(default_factory=list)
     """What was listed for it, to be told first."""
-    ordinals_start: int = 0
+    ordinals_start: int | None = None
     owner_settled: bool = False
+    is_split: bool = True
+    """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
     position: Position | None = None
     committed: float = 0.0
     listing: bool = False
+
+
+class _Pods(NamedTuple):
+    """What is listed: the pods of a template, by whom they are made."""
+
+    cluster: str
+    namespace: str
+    by: Controller
+    template: str
 
 
 @dataclass(slots=True, eq=False)
@@ -123,10 +138,24 @@ class _Line:
     asks: list[_Ask] = field(default_factory=list)
     more: list[Accepted] = field(default_factory=list)
     """Lists that were asked for."""
+    lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
+    """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
     policies: Policies = NO_POLICIES
     came: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+
+
+class _Owner(NamedTuple):
+    """What is known of a ReplicaSet."""
+
+    until: float
+    """When that is looked at again."""
+    is_split: bool
+    """Whether it is a Deployment's."""
+
+
+_SETTLED: Final = _Owner(float("inf"), is_split=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +172,14 @@ class Admissions:
     def __init__(
         self,
         desks: Connections[AdmissionDesk],
+        bypasses: Bypasses,
         listen: Listen,
         served: Served,
         lists: Mapping[str, Lists] | None = None,
     ) -> None:
         """``lists`` are the clusters whose API servers may be asked."""
         self._desks = desks
+        self._bypasses = bypasses
         self._listen = listen
         self._served = served
         self._lists = lists or {}
@@ -157,7 +188,7 @@ class Admissions:
         self._look = asyncio.Event()
         self._looked = 0.0
         """When answers were looked for last."""
-        self._owners: OrderedDict[tuple[str, str, str | None], float] = OrderedDict()
+        self._owners: OrderedDict[tuple[str, str, str | None], _Owner] = OrderedDict()
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -167,9 +198,9 @@ class Admissions:
         review: Review,
         by: Controller,
         *,
-        seconds: float,
+        patience: Patience,
     ) -> Admitted | None:
-        """The answer to a review, after so many seconds at the latest; None without such a fleet."""
+        """The answer to a review, while somebody waits for it; None without such a fleet."""
         loop = asyncio.get_running_loop()
         ask = _Ask(
             review=review,
@@ -179,9 +210,9 @@ class Admissions:
             came=perf_counter(),
             answer=loop.create_future(),
         )
-        outcome = "answered"
+        outcome, body = "answered", None
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(patience.decided):
                 line = await self._line(fleet)
                 if line is None:
                     return None
@@ -190,31 +221,38 @@ class Admissions:
                 line.asks.append(ask)
                 line.came.set()
                 body = await ask.answer
-        except TimeoutError:
-            ask.given_up, outcome = True, "deadline"
-            body = await self._bypassed(fleet, ask, "deadline")
-        except (LogUnavailable, Problem) as error:
-            log.warning("admission_without_log", why=str(error))
-            outcome = "log_unavailable"
-            body = answering.unpatched(review.uid, "log_unavailable", {"fleet": fleet})
-        except (InvalidRequest, InvalidEvent) as error:
-            log.warning("admission_pod_unreadable", why=str(error))
-            outcome = "pod_unreadable"
-            body = await self._bypassed(fleet, ask, "pod_unreadable")
-        except _ListFailed:
-            outcome = "list_failed"
-            body = await self._bypassed(fleet, ask, "list_failed")
+        except (TimeoutError, LedgerError, Problem) as error:
+            outcome = _reason(error)
+            if outcome != "deadline":
+                log.warning("admission_without_decision", reason=outcome, why=str(error))
         finally:
             self._leave(fleet, ask)
+        if not ask.is_split:
+            return Admitted(answering.unpatched(review.uid), ask.times)
+        if body is None:
+            body = await self._left(fleet, ask, outcome, patience)
         began = perf_counter()
-        if outcome != "log_unavailable" and not _applies(review, body):
+        if not _applies(review, body):
             log.error("patch_inapplicable", fleet=fleet, uid=review.uid)
             outcome = "patch_inapplicable"
-            body = answering.unpatched(review.uid, "patch_inapplicable", {"fleet": fleet})
-            self._do_aside(self._tell(fleet, ask, "patch_inapplicable"))
+            body = await self._left(fleet, ask, outcome, patience, firm=True)
         ask.times.reply = perf_counter() - began
         self._served.count_admission(outcome, ask.times, perf_counter() - ask.came)
         return Admitted(body, ask.times)
+
+    async def _left(
+        self, fleet: FleetName, ask: _Ask, reason: str, patience: Patience, *, firm: bool = False
+    ) -> bytes:
+        """The answer without a decision, or the decision's if it came just now."""
+        left = ask.came + patience.decided + patience.told - perf_counter()
+        return await self._bypasses.answer(
+            fleet,
+            ask.cluster,
+            ask.review.uid,
+            reason,
+            seconds=min(left, patience.told),
+            firm=firm,
+        )
 
     async def close(self) -> None:
         """Answer nobody any more."""
@@ -225,6 +263,7 @@ class Admissions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._bypasses.close()
 
     async def record(self, fleet: FleetName, number: int) -> bytes | None:
         """A decision as it was recorded."""
@@ -327,23 +366,27 @@ class Admissions:
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
     ) -> list[_Ask]:
-        """Those whose ReplicaSet is known; the others come again, soon or with what was listed."""
+        """Those whose ReplicaSet is known; the others come again, soon or with what was listed.
+
+        Whoever is of a ReplicaSet that is no Deployment's is answered here: its pod is left as it is.
+        """
         now = perf_counter()
         wanted = {
-            subject: ask
+            subject
             for ask in asks
-            if (subject := _replicaset(ask)) and not self._is_settled(line, ask, now)
+            if (subject := _replicaset(ask)) and self._owner(line, ask, now) is None
         }
-        if not wanted:
-            return list(asks)
-        for subject, payload in (await desk.replicasets(line.fleet, wanted.keys())).items():
-            uid = orjson.loads(payload)["data"].get("uid")
-            self._settle(line, subject, uid, float("inf"))
-            self._settle(line, subject, None, float("inf"))
+        if wanted:
+            for subject, payload in (await desk.replicasets(line.fleet, wanted)).items():
+                self._settle(line, subject, orjson.loads(payload)["data"], now)
         ready: list[_Ask] = []
         for ask in asks:
-            if self._is_settled(line, ask, now):
-                ready.append(ask)
+            owner = self._owner(line, ask, now)
+            if owner is not None:
+                if owner.is_split:
+                    ready.append(ask)
+                else:
+                    _leave_alone(ask)
             elif ask.cluster in self._lists:
                 self._do_aside(self._look_up(line, ask))
             elif now - ask.came < OWNER_SECONDS:
@@ -351,19 +394,28 @@ class Admissions:
             else:
                 subject = _replicaset(ask)
                 assert subject is not None, "who has none is settled"
-                self._settle(line, subject, ask.by.uid, now + OWNER_AGAIN_SECONDS)
+                until = now + OWNER_AGAIN_SECONDS
+                self._know((line.fleet.name, subject, ask.by.uid), _Owner(until, is_split=True))
                 ready.append(ask)
         return ready
 
-    def _is_settled(self, line: _Line, ask: _Ask, now: float) -> bool:
+    def _owner(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
+        """What is known of who is behind a pod; None where it is not."""
         subject = _replicaset(ask)
         if subject is None or ask.owner_settled:
-            return True
-        return self._owners.get((line.fleet.name, subject, ask.by.uid), 0.0) > now
+            return _SETTLED
+        known = self._owners.get((line.fleet.name, subject, ask.by.uid))
+        return known if known is not None and known.until > now else None
 
-    def _settle(self, line: _Line, subject: str, uid: str | None, until: float) -> None:
-        self._owners[line.fleet.name, subject, uid] = until
-        self._owners.move_to_end((line.fleet.name, subject, uid))
+    def _settle(self, line: _Line, subject: str, told: Json, now: float) -> None:
+        """Know a ReplicaSet as it was told."""
+        known = _SETTLED if asking.is_split(told) else _Owner(now + OWNER_AGAIN_SECONDS, False)
+        for uid in (told.get("uid"), None):
+            self._know((line.fleet.name, subject, uid), known)
+
+    def _know(self, key: tuple[str, str, str | None], owner: "_Owner") -> None:
+        self._owners[key] = owner
+        self._owners.move_to_end(key)
         while len(self._owners) > OWNERS_KNOWN:
             self._owners.popitem(last=False)
 
@@ -373,19 +425,22 @@ class Admissions:
             found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
             if found is not None:
                 told = asking.replicaset(found, fleet=line.fleet.name, cluster=ask.cluster)
+                if not asking.is_split(orjson.loads(told.stored)["data"]):
+                    _leave_alone(ask)
+                    return
                 ask.before.append(told)
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
-        finally:
-            ask.owner_settled = True
-            _again(line, ask)
+        ask.owner_settled = True
+        _again(line, ask)
 
-    async def _start(self, ask: _Ask) -> int:
+    async def _start(self, ask: _Ask) -> int | None:
+        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it."""
         try:
             return await self._lists[ask.cluster].ordinals_start(ask.review.namespace, ask.by.name)
         except (LedgerError, OSError) as error:
             log.warning("statefulset_not_listed", why=str(error), name=ask.by.name)
-            return 0
+            return None
 
     async def _hear(self) -> None:
         """Hear of decisions, and hand out the answers that come with them."""
@@ -452,68 +507,73 @@ class Admissions:
                 self._look.set()
                 continue
             ask.listing = True
-            self._do_aside(self._list(line, ask))
+            self._want_list(line, ask)
 
-    async def _list(self, line: _Line, ask: _Ask) -> None:
-        """Read the pods of a template, and then how many there are to be: told last, that may be old."""
+    def _want_list(self, line: _Line, ask: _Ask) -> None:
+        """Have the pods of a template listed, once for all who want that before it begins."""
         template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
-        lists, fleet = self._lists[ask.cluster], line.fleet.name
+        key = _Pods(ask.cluster, ask.review.namespace, ask.by, template)
+        if key in line.lists:
+            line.lists[key].append(ask)
+        else:
+            line.lists[key] = [ask]
+            self._do_aside(self._list_all(line, key))
+
+    async def _list_all(self, line: _Line, key: _Pods) -> None:
+        """List a template's pods as long as anybody wants that: a list counts for who asked before it."""
         try:
-            pods = await lists.pods(ask.review.namespace, template)
-            if ask.by.kind == "ReplicaSet":
-                found = await lists.replicaset(ask.review.namespace, ask.by.name)
+            # Those that were decided in one go want the same.
+            await asyncio.sleep(0)
+            while asks := line.lists[key]:
+                line.lists[key] = []
+                await self._list(line, key, asks)
+        finally:
+            del line.lists[key]
+
+    async def _list(self, line: _Line, key: _Pods, asks: Sequence[_Ask]) -> None:
+        """Read the pods of a template, and then how many there are to be: told last, that may be old."""
+        lists, fleet = self._lists[key.cluster], line.fleet.name
+        try:
+            pods = await lists.pods(key.namespace, key.template)
+            if key.by.kind == "ReplicaSet":
+                found = await lists.replicaset(key.namespace, key.by.name)
                 if found is not None:
-                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=ask.cluster))
-            line.more.append(
-                asking.pods_listed(
-                    ask.review.uid,
-                    template,
-                    pods,
-                    fleet=fleet,
-                    cluster=ask.cluster,
+                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=key.cluster))
+            for ask in asks:
+                told = asking.pods_listed(
+                    ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
                 )
-            )
+                line.more.append(told)
             line.came.set()
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("pods_not_listed", why=str(error))
-            _fail(ask, _ListFailed(str(error)))
-
-    async def _bypassed(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
-        """The answer that stands: ours without a patch, or the one that just came."""
-        telling = self._kept(self._tell(fleet, ask, reason))
-        await asyncio.wait({telling}, timeout=BYPASS_SECONDS)
-        if telling.done() and not telling.cancelled() and telling.exception() is None:
-            return telling.result()
-        return answering.bypassed(fleet, ask.review.uid, reason)
-
-    async def _tell(self, fleet: FleetName, ask: _Ask, reason: str) -> bytes:
-        uid = ask.review.uid
-        answer = answering.bypassed(fleet, uid, reason)
-        try:
-            line = await self._line(fleet)
-            if line is None:
-                return answer
-            event = asking.bypassed(uid, reason, fleet=fleet, cluster=ask.cluster)
-            async with self._desks.one() as desk:
-                return await desk.bypass(line.fleet, event, uid, answer)
-        except (LedgerError, Problem) as error:
-            log.warning("bypass_not_recorded", why=str(error), uid=uid)
-            return answer
+            for ask in asks:
+                _fail(ask, _ListFailed(str(error)))
 
     def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something beside answering."""
-        _ = self._kept(work)
-
-    def _kept(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something; nobody else has to hold on to it."""
+        """Do something beside answering; nobody else has to hold on to it."""
         task = asyncio.create_task(work)
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
-        return task
 
 
 class _ListFailed(LedgerError):
     """The pods could not be listed, so nothing more can be said."""
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing is decided, in the word that the log and the pod's owner are told."""
+    match error:
+        case TimeoutError():
+            return "deadline"
+        case Problem():
+            return "busy"
+        case InvalidRequest() | InvalidEvent():
+            return "pod_unreadable"
+        case _ListFailed():
+            return "list_failed"
+        case _:
+            return "log_unavailable"
 
 
 def _applies(review: Review, body: bytes) -> bool:
@@ -560,6 +620,13 @@ def _replicaset(ask: _Ask) -> str | None:
     if ask.by.kind != "ReplicaSet":
         return None
     return f"{ask.cluster}/{ask.review.namespace}/{ask.by.name}"
+
+
+def _leave_alone(ask: _Ask) -> None:
+    """Its pod is none that is told apart."""
+    ask.is_split = False
+    if not ask.answer.done():
+        ask.answer.set_result(answering.unpatched(ask.review.uid))
 
 
 def _again(line: _Line, ask: _Ask) -> None:

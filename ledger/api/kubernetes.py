@@ -14,6 +14,7 @@ import json
 import os
 import ssl
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -21,6 +22,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
+import structlog
 
 from ledger.admission.review import TEMPLATE_HASH, Json, of
 from ledger.api.access import CLUSTER
@@ -32,7 +34,14 @@ SECONDS: Final = 2.0
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where Kubernetes puts what a process inside a cluster needs to ask its API server."""
 
+THREADS: Final = 8
+"""Lists of one cluster at a time."""
+
 SETS_KNOWN_SECONDS: Final = 30.0
+
+SETS_KNOWN: Final = 10_000
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,8 @@ class Kubernetes:
                 self._context = ssl.create_default_context(cafile=server.ca)
             except OSError as error:
                 raise SetupProblem(f"{server.ca}: {error}") from error
+        # Of its own: one that nobody waits for any more is still at it, and keeps nobody else waiting.
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
         self._starts: dict[tuple[str, str], tuple[float, int]] = {}
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
@@ -72,17 +83,30 @@ class Kubernetes:
         """A ReplicaSet."""
         return await self._named("replicasets", namespace, name)
 
-    async def ordinals_start(self, namespace: str, name: str) -> int:
-        """Where the ordinals of a StatefulSet begin; what was read lately is not asked again."""
+    async def ordinals_start(self, namespace: str, name: str) -> int | None:
+        """Where the ordinals of a StatefulSet begin; None where there is none.
+
+        What was read lately is not asked again, and what was read once counts where it cannot be asked.
+        """
         known = self._starts.get((namespace, name))
         now = monotonic()
         if known is not None and known[0] > now:
             return known[1]
-        found = await self._named("statefulsets", namespace, name)
-        start = of(of(found or {}, "spec"), "ordinals").get("start", 0)
+        try:
+            found = await self._named("statefulsets", namespace, name)
+        except (OSError, TimeoutError) as error:
+            if known is None:
+                raise
+            log.warning("statefulset_not_listed", why=str(error), name=name)
+            return known[1]
+        if found is None:
+            return None
+        start = of(of(found, "spec"), "ordinals").get("start", 0)
         first = start if isinstance(start, int) and start >= 0 else 0
-        self._starts = {key: one for key, one in self._starts.items() if one[0] > now}
+        self._starts.pop((namespace, name), None)
         self._starts[namespace, name] = (now + SETS_KNOWN_SECONDS, first)
+        while len(self._starts) > SETS_KNOWN:
+            del self._starts[next(iter(self._starts))]
         return first
 
     async def _named(self, noun: str, namespace: str, name: str) -> Json | None:
@@ -93,7 +117,9 @@ class Kubernetes:
 
     async def _list(self, path: str, wanted: Mapping[str, str]) -> list[Json]:
         async with asyncio.timeout(SECONDS):
-            return await asyncio.to_thread(self._asked, f"{self._path}{path}?{urlencode(wanted)}")
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._asked, f"{self._path}{path}?{urlencode(wanted)}"
+            )
 
     def _asked(self, path: str) -> list[Json]:
         headers = {"Accept": "application/json"}

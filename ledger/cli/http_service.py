@@ -18,6 +18,7 @@ from ledger.api import kubernetes, server
 from ledger.api.access import Access
 from ledger.api.accounts import Account, Accounts, Asked
 from ledger.api.admitting import Admissions, Lists
+from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.guard import Gate
 from ledger.api.intake import Events
@@ -43,7 +44,10 @@ DESKS: Final = 4
 READERS: Final = 4
 
 ADMISSION_DESKS: Final = 4
-"""One that writes for each of the busiest fleets, one that reads answers, one for what comes too late."""
+"""One that writes for each of the busiest fleets, one that reads answers, one for the policies."""
+
+BYPASS_DESKS: Final = 2
+"""For what comes too late, and for nothing else: two, because a fleet may keep one waiting."""
 
 log = structlog.get_logger()
 
@@ -71,7 +75,8 @@ def behind(
         [sys.executable, "-m", "ledger.cli.main"], os.environ | {"LEDGER_DATABASE_URL": url}
     )
     asked = Connections(lambda: AdmissionDesk.open(url), ADMISSION_DESKS)
-    admissions = Admissions(asked, lambda: Ear.open(url), gate.served, lists)
+    late = Connections(lambda: AdmissionDesk.open(url), BYPASS_DESKS)
+    admissions = Admissions(asked, Bypasses(late), lambda: Ear.open(url), gate.served, lists)
     return Behind(
         gate,
         desks,

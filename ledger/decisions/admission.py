@@ -42,9 +42,11 @@ from ledger.units import LARGEST_WHOLE_NUMBER, DecisionNumber, Subject
 
 UNKNOWN: Final = "workload_unknown"
 UNCLEAR: Final = "ordinal_unknown"
+BEYOND: Final = "ordinal_beyond"
 PINNED: Final = "conflict_user_pin"
-"""Flags beside those of the core: nobody knows the pod's workload, nor the place in its set; or its user
-wants it on a spot node although an on-demand pod was due."""
+"""Flags beside those of the core: nobody knows the pod's workload, nor the place in its set; it has a place
+behind the last and nobody said where they begin; or its user wants it on a spot node although an
+on-demand pod was due."""
 
 PASSTHROUGH: Final = "passthrough"
 REINVOKED: Final = "reinvoked"
@@ -85,11 +87,12 @@ def answer(world: World) -> Sequence[Answered]:
     if workload is None or workload.kind != request.kind:
         return [_passed(world, request, None, Target(None, PASSTHROUGH), (UNKNOWN,))]
     share = replicas_in(world, workload, request.fact.cluster)
-    target = target_of(world, workload, workload.replicas if share is None else share)
+    replicas = workload.replicas if share is None else share
+    target = target_of(world, workload, replicas)
     if target.pods is None:
         return [_passed(world, request, workload, target, ())]
     if workload.kind == "StatefulSet":
-        return [_by_ordinal(world, request, workload, target)]
+        return [_by_ordinal(world, request, workload, target, replicas=replicas)]
     return [_by_slots(world, request, workload, target)]
 
 
@@ -124,18 +127,23 @@ def _passed(
 
 
 def _by_ordinal(
-    world: World, request: Asking, workload: WorkloadUpserted, target: Target
+    world: World, request: Asking, workload: WorkloadUpserted, target: Target, *, replicas: int
 ) -> Answered:
     fact = request.fact
     name, label = fact.name or "", fact.pod_index
+    told = (fact.ordinals_start, workload.ordinals_start)
+    start = next((one for one in told if one is not None), None)
+    pod = ordinal.Pod(name, workload.name, label, start or 0)
     found = ordinal.Place(None, None, None)
     if len(name) <= _LONGEST_NAME and len(label or "") <= _LONGEST_NAME:
         rules = versions.spot(world.policy.algorithms.spot)
-        found = rules.place(ordinal.Pod(name, workload.name, label, fact.ordinals_start), target)
+        found = rules.place(pod, target)
     wanted = found.capacity_class
     flags: tuple[str, ...] = target.flags
     if wanted is None:
         flags = (*flags, UNCLEAR)
+    elif start is None and (found.index or 0) >= replicas:
+        flags = (*flags, BEYOND)
     if fact.dry_run:
         flags = (*flags, "dry_run")
     given = wanted if wanted is None or fact.user_pin is None else fact.user_pin
@@ -144,7 +152,7 @@ def _by_ordinal(
         request,
         workload,
         target,
-        inputs={"name": name, "label": label, "start": fact.ordinals_start},
+        inputs={"name": name, "label": label, "start": pod.start},
         branch=target.mode if wanted is not None else PASSTHROUGH,
         flags=_with_pin(flags, fact, wanted),
         capacity_class=given,

@@ -40,8 +40,8 @@ class AdmissionRequested:
     """The pod's, if it has one already: those of a StatefulSet have."""
     pod_index: str | None
     """Its label that says so, as written."""
-    ordinals_start: int
-    """Where the ordinals of its StatefulSet begin."""
+    ordinals_start: int | None
+    """Where the ordinals of its StatefulSet begin, if whoever asks has read that."""
     can_list: bool
     """Whether whoever asks can list the template's pods, if that is needed for the answer."""
 

@@ -91,6 +91,8 @@ class WorkloadUpserted:
     priority: int
     gang_min: int
     preemptable: bool
+    ordinals_start: int | None = None
+    """Where the ordinals of a StatefulSet begin; None where nobody said so: at 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Owner:
     """The controller an object names as its owner."""
 
     kind: str
+    """As its cluster calls it; with its API group behind it where another group has such a kind too."""
     name: str
     uid: Uid | None
 

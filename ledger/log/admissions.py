@@ -3,7 +3,8 @@
 The decider writes an answer in the transaction of the decision it follows from; whoever is at the door
 writes one, with the event that says so, where the decision did not come in time. The first of the two
 stands (``admission_answers``), whatever the other says, and is read back by its uid. Both insert in the
-order of uids, so that neither waits for the other in a circle.
+order of uids, so that neither waits for the other in a circle. Where a decision's answer stands and was
+not given, the event says so all the same.
 """
 
 import asyncio
@@ -45,6 +46,21 @@ class Answer(NamedTuple):
     bypassed: bool = False
 
 
+class Bypass(NamedTuple):
+    """An answer without a decision."""
+
+    uid: str
+    event: Accepted
+    """Which says so."""
+    answer: bytes
+    sent: bool
+    """Whether it was given, or will be, whatever stands."""
+
+
+class _OvertakenError(Exception):
+    """Somebody else answered between two of our commands."""
+
+
 class Asked(NamedTuple):
     """What became of a batch of events."""
 
@@ -61,10 +77,10 @@ class Asked(NamedTuple):
     """When the commit was asked for, by the clock that was given: nobody decided before."""
 
 
-async def give(connection: asyncpg.Connection, fleet: int, answers: Sequence[Answer]) -> None:
-    """Write answers; of a uid that has one already it stands."""
+async def give(connection: asyncpg.Connection, fleet: int, answers: Sequence[Answer]) -> int:
+    """Write answers, and say how many are new; of a uid that has one already it stands."""
     ordered = sorted(answers)
-    await connection.execute(
+    done = await connection.execute(
         "INSERT INTO ledger.admission_answers (fleet, uid, position, bypassed, answer)"
         " SELECT $1, uid, position, bypassed, answer"
         "   FROM unnest($2::text[], $3::bigint[], $4::boolean[], $5::bytea[])"
@@ -76,6 +92,7 @@ async def give(connection: asyncpg.Connection, fleet: int, answers: Sequence[Ans
         [one.bypassed for one in ordered],
         [one.answer for one in ordered],
     )
+    return int(done.rpartition(" ")[2])
 
 
 class AdmissionDesk:
@@ -167,23 +184,54 @@ class AdmissionDesk:
             )
         return {Position(row["position"]) for row in rows}
 
-    async def bypass(self, fleet: Fleet, event: Accepted, uid: str, answer: bytes) -> bytes:
-        """Write an answer without a decision, and the event that says so; the answer that stands.
+    async def bypass(self, fleet: Fleet, those: Sequence[Bypass]) -> dict[str, bytes]:
+        """Write answers without decisions, and the events that say so; by its uid what stands.
 
-        Nothing is written where the decision came first.
+        Where another answer came first that one stays. If it is a decision's, and ours was given
+        nevertheless, the event alone is written.
         """
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                with refusals_named():
+                    while True:
+                        with suppress(_OvertakenError):
+                            return await self._bypass(fleet, those)
+        except TimeoutError:
+            self._connection.terminate()
+            raise LogUnavailable(f"the log: no commit within {COMMIT_SECONDS} s") from None
+
+    async def _bypass(self, fleet: Fleet, those: Sequence[Bypass]) -> dict[str, bytes]:
         connection = self._connection
-        with refusals_named():
-            async with connection.transaction():
-                head = await trees.lock(connection, fleet.number, "events")
-                message = Message(_OWN, event, None, None)
-                first = Answer(uid, Position(head.frontier.size), answer, bypassed=True)
-                # Where the decider is about to give one, this waits for it.
-                await give(connection, fleet.number, [first])
-                stands = (await self.given(fleet, [uid]))[uid]
-                if stands == answer:
-                    await append(connection, fleet, [(message, event)], ask_first=True, head=head)
-        return stands
+        async with connection.transaction():
+            head = await trees.lock(connection, fleet.number, "events")
+            rows = await connection.fetch(
+                "SELECT uid, bypassed, answer FROM ledger.admission_answers"
+                " WHERE fleet = $1 AND uid = ANY($2::text[])",
+                fleet.number,
+                [one.uid for one in those],
+            )
+            stands: dict[str, bytes] = {row["uid"]: row["answer"] for row in rows}
+            decided = {row["uid"] for row in rows if not row["bypassed"]}
+            ours: dict[str, Bypass] = {}
+            for one in those:
+                if one.uid not in stands:
+                    ours.setdefault(one.uid, one)
+            told = [*ours.values(), *(one for one in those if one.sent and one.uid in decided)]
+            messages = [(Message(_OWN, one.event, None, None), one.event) for one in told]
+            done = await append(connection, fleet, messages, ask_first=True, head=head)
+            answers = [
+                Answer(
+                    one.uid,
+                    Position(done.known[one.event.identity][1]),
+                    one.answer,
+                    bypassed=True,
+                )
+                for one in ours.values()
+            ]
+            # Where the decider is about to give one, this waits for it.
+            if await give(connection, fleet.number, answers) < len(answers):
+                raise _OvertakenError
+        return stands | {uid: one.answer for uid, one in ours.items()}
 
     async def replicasets(self, fleet: Fleet, subjects: Collection[str]) -> dict[str, bytes]:
         """The newest report of each of these ReplicaSets, by its subject."""

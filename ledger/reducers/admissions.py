@@ -1,6 +1,7 @@
 """What happens to the reservations of pods (``ledger.reducers.reservations``).
 
-An admission is known by its uid: the same one, told again, changes nothing. Where whoever asks can
+An admission is known by its uid: the same one, told again, changes nothing, nor does one that was
+given up before it was told. Where whoever asks can
 list the template's pods, its answer may be that they are to be listed first; then it waits for the
 list, or for being given up (``admission.bypassed``).
 
@@ -113,10 +114,16 @@ def is_listing(outcome: Admission) -> bool:
 def bypassed(world: World, fact: AdmissionBypassed) -> World:
     """An admission was answered without us: its pod will carry nothing."""
     kept = world.admissions
-    if fact.uid in kept.waiting:
-        return _with(world, replace(kept, waiting=kept.waiting.delete(fact.uid)))
     told = kept.answered.get(fact.uid)
-    if told is not None and told.replicaset is not None and told.row is not None:
+    if told is None:
+        # It waits for a list; or it was given up so early that it is told only now.
+        left = kept.answered.set(fact.uid, Answered(_here(world), "", None, None))
+        if fact.uid in kept.waiting:
+            kept = replace(kept, waiting=kept.waiting.delete(fact.uid), answered=left)
+        else:
+            kept = _to_be_forgotten(replace(kept, answered=left), fact.uid, world.now)
+        return _with(world, kept)
+    if told.replicaset is not None and told.row is not None:
         template = kept.templates.get(told.replicaset)
         row = None if template is None else template.rows.get(told.row)
         if template is not None and row is not None and row.standing in {"open", "lapsed"}:

@@ -2,7 +2,8 @@
 
 Of an admission either the decision's answer stands or the one that was given because none came in time;
 then an event says so (``ledger.log.admissions``). That event may come later than the decision, so a
-decision's answer that is not there is owed until such an event is met.
+decision's answer that is not there is owed until such an event is met. Where the decision's answer
+stands, such an event says that it was not given all the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from typing import Final
 
 from ledger.admission import answering
 from ledger.facts.own import AdmissionBypassed
-from ledger.log.database import Connection
+from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
 from ledger.log.read import StoredEvent
@@ -31,6 +32,7 @@ class GivenAnswers:
     """The answers of a fleet, read along with its events."""
 
     def __init__(self, connection: Connection, fleet: Fleet) -> None:
+        self._connection = connection
         self._fleet = fleet
         self._stored = StoredRows(connection, fleet, ANSWERS, by="position")
         self._owed: dict[str, Row] = {}
@@ -48,7 +50,10 @@ class GivenAnswers:
                 wanted.append(row)
             else:
                 self._owed[uid] = row
-        wanted += [self._without_decision(one) for one in events if one.type == BYPASSED]
+        told = [self._without_decision(one) for one in events if one.type == BYPASSED]
+        absent = [row[1] for row in told if (row[1], row[2]) not in answered]
+        before = await self._decided(absent, before=events[-1].position) if absent else {}
+        wanted += [row for row in told if before.get(row[1], row[2]) >= row[2]]
         different = difference(ANSWERS, wanted, there)
         return None if different is None else _located(*different)
 
@@ -59,6 +64,18 @@ class GivenAnswers:
         for row in await self._stored.next():
             return _located(row, unlike(ANSWERS, None, row))
         return None
+
+    async def _decided(self, uids: Sequence[str], *, before: int) -> dict[str, int]:
+        """Which of these have a decision's answer, and where that was decided."""
+        with refusals_named():
+            rows = await self._connection.fetch(
+                "SELECT uid, position FROM ledger.admission_answers"
+                " WHERE fleet = $1 AND uid = ANY($2::text[]) AND NOT bypassed AND position < $3",
+                self._fleet.number,
+                uids,
+                before,
+            )
+        return {row["uid"]: row["position"] for row in rows}
 
     def _without_decision(self, stored: StoredEvent) -> Row:
         told = event(stored).fact

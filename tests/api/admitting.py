@@ -8,7 +8,7 @@ import json
 from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from typing import Any, Final
@@ -16,11 +16,13 @@ from typing import Any, Final
 from ledger.admission import json_patch
 from ledger.api.access import Access, Caller, Role
 from ledger.api.admitting import Lists
+from ledger.api.connections import Connections
 from ledger.api.guard import Gate, Guard, Scope, Sent
 from ledger.api.service import application
 from ledger.cli import http_service
 from ledger.engine.decider import decide
 from ledger.log import lines
+from ledger.log.admissions import AdmissionDesk
 from ledger.log.database import connect
 
 FLEET: Final = "shop"
@@ -159,7 +161,8 @@ class Webhook:
 
     app: Guard
     url: str
-    lists: dict[str, Lists] = field(default_factory=dict)
+    desks: Connections[AdmissionDesk]
+    """Those over which it asks."""
 
     async def ask(
         self,
@@ -205,11 +208,16 @@ class Webhook:
         return Answer(start["status"], named, b"".join(one.get("body", b"") for one in sent[1:]))
 
     async def mutate(
-        self, question: Json, *, token: str | None = TOKEN, query: str = "timeout=10s"
+        self,
+        question: Json,
+        *,
+        token: str | None = TOKEN,
+        query: str = "timeout=10s",
+        path: str = "",
     ) -> Answer:
-        """Ask where a pod belongs."""
+        """Ask where a pod belongs; ``path`` names fleet and cluster where the token does not."""
         body = json.dumps(question).encode()
-        return await self.ask("/admission/v1/mutate", body, token=token, query=query)
+        return await self.ask(f"/admission/v1/mutate{path}", body, token=token, query=query)
 
     async def validate(self, question: Json, *, token: str | None = TOKEN) -> Answer:
         """Ask whether an object may be."""
@@ -273,7 +281,7 @@ async def hooked(
     if decides:
         deciding = asyncio.create_task(decide(url, holder="tests", until_idle=False, stop=stop))
     try:
-        yield Webhook(application(stands_on), url)
+        yield Webhook(application(stands_on), url, stands_on.asked)
     finally:
         await http_service.closed(stands_on)
         stop.set()
@@ -299,7 +307,9 @@ def told(what: str, subject: str, data: Json, *, fleet: str = FLEET) -> bytes:
     return json.dumps(event).encode() + b"\n"
 
 
-def deployment(name: str, replicas: int, wanted: str | None, *, kind: str = "Deployment") -> bytes:
+def deployment(
+    name: str, replicas: int, wanted: str | None, *, kind: str = "Deployment", **more: Any
+) -> bytes:
     """A workload as its owner wants it."""
     data: Json = {
         "namespace": "shop",
@@ -307,6 +317,7 @@ def deployment(name: str, replicas: int, wanted: str | None, *, kind: str = "Dep
         "kind": kind,
         "replicas": replicas,
         "cluster": CLUSTER,
+        **more,
     }
     if wanted is not None:
         data["min_available"] = wanted

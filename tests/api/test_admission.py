@@ -27,6 +27,7 @@ from tests.api.admitting import (
     replicaset,
     review,
     told,
+    uid,
 )
 from tests.postgres import Postgres
 
@@ -219,6 +220,31 @@ async def test_pods_of_a_statefulset_go_by_their_place(
     ]
 
 
+async def test_ordinals_begin_where_the_set_was_told_to(webhook: Webhook) -> None:
+    await webhook.tell(deployment("db5", 5, "3", kind="StatefulSet", ordinals_start=5))
+
+    answers = [
+        await webhook.mutate(review(pod(("StatefulSet", "db5"), name=f"db5-{ordinal}")))
+        for ordinal in range(5, 10)
+    ]
+
+    assert classes(answers) == ["od", "od", "od", "spot", "spot"]
+    assert all(answer.warnings == [] for answer in answers)
+
+
+async def test_an_ordinal_behind_the_last_is_warned_of_where_nobody_said_where_they_begin(
+    webhook: Webhook,
+) -> None:
+    await webhook.tell(deployment("db9", 3, "2", kind="StatefulSet"))
+
+    answer = await webhook.mutate(review(pod(("StatefulSet", "db9"), name="db9-5")))
+
+    assert classes([answer]) == ["spot"]
+    assert answer.warnings == [
+        "ledger: the ordinal is not below the replicas: tell where the set's ordinals begin"
+    ]
+
+
 async def test_a_lone_replica_runs_on_demand(webhook: Webhook) -> None:
     await split(webhook, "lone", 1, None)
 
@@ -376,19 +402,6 @@ async def test_without_a_decision_in_time_a_pod_is_left_and_its_slot_is_free(
     assert classes([next_]) == ["od"]
 
 
-async def test_a_patch_that_would_not_apply_is_never_sent(webhook: Webhook) -> None:
-    await split(webhook, "misfit", 3, "1")
-    asked = review(of("misfit"))
-    await webhook.mutate(asked)
-    # Under the same uid, and so with the same answer, comes a pod that lacks what it adds to.
-    del asked["request"]["object"]["metadata"]["labels"]
-
-    answer = await webhook.mutate(asked)
-
-    assert answer.operations == []
-    assert answer.warnings == ["ledger: the patch would not apply, the pod is left as it is"]
-
-
 @pytest.mark.parametrize(
     "spec",
     [
@@ -409,6 +422,15 @@ async def test_a_pod_that_cannot_be_read_is_not_stopped(webhook: Webhook, spec: 
     assert answer.response["allowed"]
     again = await webhook.mutate(review(of("unreadable")))
     assert classes([again]) == ["spot"]
+
+
+async def test_a_uid_that_no_event_can_bear_is_not_stopped(webhook: Webhook) -> None:
+    asked = review(pod(("ReplicaSet", "nobody-7")), asked="u\x9f")
+
+    answer = await webhook.mutate(asked)
+
+    assert answer.response["uid"] == "u\x9f"
+    assert answer.response["allowed"]
 
 
 async def test_the_policy_names_label_weight_and_tolerations(webhook: Webhook) -> None:
@@ -455,6 +477,32 @@ async def test_a_pod_waits_a_little_for_its_replicaset(
     )
     assert told_first < asked
     assert classes([answer]) == ["od"]
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        None,
+        {"kind": "Rollout", "name": "beyond"},
+        {"kind": "Deployment", "name": "beyond", "group": "example.com"},
+    ],
+    ids=["a bare one", "a Rollout's", "a Deployment's of another group"],
+)
+async def test_a_replicaset_that_is_no_deployments_is_not_split_and_not_recorded(
+    webhook: Webhook, owner: Json | None
+) -> None:
+    name = f"beyond-{uid()}"
+    said = json.loads(replicaset(name, "7", 3))
+    said["data"]["owner"] = owner
+    await webhook.tell(deployment("beyond", 3, "1"), json.dumps(said).encode() + b"\n")
+    before = await webhook.asked()
+    asked = review(pod(("ReplicaSet", f"{name}-7")))
+
+    answers = [await webhook.mutate(asked) for _ in range(2)]
+
+    for answer in answers:
+        assert answer.response == {"uid": asked["request"]["uid"], "allowed": True}
+    assert await webhook.asked() == before
 
 
 async def test_a_replicaset_that_nobody_tells_of_stops_nobody(webhook: Webhook) -> None:
@@ -522,6 +570,58 @@ async def test_a_strict_policy_refuses_a_statefulset_without_a_majority(
     assert answer.response["allowed"] == allowed
 
 
+def a_set(annotation: str, replicas: Any, **metadata: Any) -> Json:
+    """A StatefulSet, as far as it is looked at."""
+    notes = {"distributed-scheduling/min-available": annotation}
+    return {
+        "metadata": {"name": "db", "annotations": notes, **metadata},
+        "spec": {"replicas": replicas},
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        (
+            a_set("2", 5, finalizers=["x"]),
+            a_set("2", 5, deletionTimestamp="2026-01-01T00:00:00Z"),
+            True,
+        ),
+        (a_set("2", 5), a_set("2", 5, labels={"team": "a"}), True),
+        (a_set("2", 5), a_set("1", 5), False),
+        (a_set("3", 5), a_set("3", 7), False),
+    ],
+    ids=["it is about to go", "something else is written", "another minimum", "other replicas"],
+)
+async def test_a_strict_policy_stops_only_who_changes_what_it_forbids(
+    webhook: Webhook, before: Json, after: Json, *, allowed: bool
+) -> None:
+    question = review(after, operation="UPDATE", resource=("apps", "statefulsets"))
+    question["request"]["oldObject"] = before
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    assert answer.response["allowed"] == allowed
+
+
+@pytest.mark.parametrize("replicas", [-1, True, "5", 1.5])
+async def test_replicas_that_nobody_can_read_are_for_the_api_server_to_refuse(
+    webhook: Webhook, replicas: Any
+) -> None:
+    question = review(a_set("3", replicas), resource=("apps", "statefulsets"))
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    assert answer.response["allowed"]
+    assert answer.warnings == ["ledger: spec.replicas cannot be read"]
+
+
 @pytest.mark.parametrize(("replicas", "allowed"), [(5, True), (7, False), (3, False)])
 async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
     webhook: Webhook,
@@ -546,13 +646,21 @@ async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
 
 
 @pytest.mark.parametrize(
-    ("timeout", "seconds"),
-    [(None, 9.5), ("10s", 9.5), ("3s", 2.5), ("1s", 0.5), ("500ms", 0.25), ("1m", 59.5)],
+    ("timeout", "decided", "told"),
+    [
+        (None, 9.5, 0.3),
+        ("10s", 9.5, 0.3),
+        ("3s", 2.5, 0.3),
+        ("1s", 0.5, 0.3),
+        ("500ms", 0.25, 0.15),
+        ("1m", 29.5, 0.3),
+        ("999999m", 29.5, 0.3),
+    ],
 )
 async def test_an_answer_comes_before_the_api_server_gives_up(
-    timeout: str | None, seconds: float
+    timeout: str | None, decided: float, told: float
 ) -> None:
-    assert patience(timeout) == seconds
+    assert patience(timeout) == (decided, told)
 
 
 async def test_warnings_are_as_short_as_kubernetes_asks() -> None:
@@ -571,16 +679,19 @@ async def test_warnings_are_as_short_as_kubernetes_asks() -> None:
         {"op": "add", "path": "/list/01", "value": 1},
         {"op": "add", "path": "/list/x/y", "value": 1},
         {"op": "add", "path": "/text/a", "value": 1},
+        {"op": "add", "path": "/spec/affinity", "value": {}},
         "add",
     ],
 )
 async def test_an_operation_that_cannot_be_done_is_noticed(operation: Any) -> None:
     with pytest.raises(Inapplicable):
-        json_patch.apply({"list": [1, 2], "text": "t"}, [operation])
+        json_patch.apply(
+            {"list": [1, 2], "text": "t", "spec": {"affinity": {"podAffinity": {}}}}, [operation]
+        )
 
 
 async def test_operations_are_done_as_the_standard_says() -> None:
-    document = {"list": [1], "a/b": {"c~d": {}}}
+    document: Json = {"list": [1], "a/b": {"c~d": {}}, "spec": {"affinity": None}, "note": "old"}
 
     json_patch.apply(
         document,
@@ -588,7 +699,14 @@ async def test_operations_are_done_as_the_standard_says() -> None:
             {"op": "add", "path": "/list/0", "value": 0},
             {"op": "add", "path": "/list/-", "value": 2},
             {"op": "add", "path": "/a~1b/c~0d/e", "value": None},
+            {"op": "add", "path": "/spec/affinity", "value": {}},
+            {"op": "add", "path": "/note", "value": "new"},
         ],
     )
 
-    assert document == {"list": [0, 1, 2], "a/b": {"c~d": {"e": None}}}
+    assert document == {
+        "list": [0, 1, 2],
+        "a/b": {"c~d": {"e": None}},
+        "spec": {"affinity": {}},
+        "note": "new",
+    }

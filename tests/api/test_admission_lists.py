@@ -1,5 +1,6 @@
 """Where the log does not say enough, an API server's lists do: an emulated one, over a real socket."""
 
+import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -174,6 +175,34 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
 
 
+async def test_those_who_want_the_same_list_at_once_share_one(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("crowd", 9, "2"), replicaset("crowd", "7", 1))
+    about = pod(("ReplicaSet", "crowd-7"))
+    first = await webhook.mutate(review(about))
+    objects.lists["pods"] = [created(first, about, "crowd-7-a")]
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "crowd-7",
+                "uid": "crowd-7",
+                "resourceVersion": "78",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [{"kind": "Deployment", "name": "crowd", "controller": True}],
+            },
+            "spec": {"replicas": 9},
+        }
+    ]
+    objects.asked.clear()
+
+    others = await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(8)))
+
+    assert classes([first, *others]).count("od") == 2
+    assert len([path for path in objects.asked if "/pods?" in path]) <= 4
+
+
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -220,6 +249,32 @@ async def test_a_replicaset_that_was_not_told_is_listed_and_told_first(
     assert [(one["replicas"], one["owner"]["name"]) for one in found] == [(3, "young")]
 
 
+async def test_a_replicaset_that_is_listed_and_no_deployments_is_not_split(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("rolled", 3, "1"))
+    above = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Deployment", "name": "rolled"}
+    objects.lists["replicasets"] = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": "rolled-7",
+                "uid": "uid-of-rolled-7",
+                "resourceVersion": "42",
+                "labels": {"pod-template-hash": "7"},
+                "ownerReferences": [{**above, "uid": "d1", "controller": True}],
+            },
+            "spec": {"replicas": 3},
+        }
+    ]
+    before = await webhook.asked()
+
+    answer = await webhook.mutate(review(pod(("ReplicaSet", "rolled-7"))))
+
+    assert set(answer.response) == {"uid", "allowed"}
+    assert await webhook.asked() == before
+
+
 async def test_ordinals_of_a_statefulset_begin_where_it_says(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -234,6 +289,35 @@ async def test_ordinals_of_a_statefulset_begin_where_it_says(
     ]
 
     assert classes(answers) == ["od", "od", "spot"]
+
+
+async def test_where_ordinals_begin_is_remembered_where_it_cannot_be_read(
+    webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubernetes, "SETS_KNOWN_SECONDS", 0.0)
+    await webhook.tell(
+        deployment("kept-db", 5, "3", kind="StatefulSet"),
+        deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=10),
+    )
+    objects.lists["statefulsets"] = [
+        {"metadata": {"name": "kept-db", "labels": {}}, "spec": {"ordinals": {"start": 10}}}
+    ]
+
+    async def asked(name: str, ordinal: int) -> Answer:
+        return await webhook.mutate(review(pod(("StatefulSet", name), name=f"{name}-{ordinal}")))
+
+    first = await asked("kept-db", 10)
+    objects.broken = True
+    try:
+        others = [
+            await asked("kept-db", 12),
+            await asked("kept-db", 13),
+            await asked("told-db", 12),
+        ]
+    finally:
+        objects.broken = False
+
+    assert classes([first, *others]) == ["od", "od", "spot", "od"]
 
 
 @pytest.mark.parametrize(

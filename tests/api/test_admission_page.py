@@ -14,7 +14,7 @@ from typer.main import get_command
 from ledger.admission import review
 from ledger.admission.answering import WARNINGS
 from ledger.api import access, kubernetes
-from ledger.api.admission import SPARE_SECONDS
+from ledger.api.admission import LONGEST_SECONDS, SPARE_SECONDS, TELLING
 from ledger.api.admitting import OWNER_SECONDS
 from ledger.cli import http_service
 from ledger.cli.commands import every_command
@@ -73,6 +73,8 @@ async def test_each_example_is_answered_as_the_page_says(database_url: str) -> N
 def test_the_page_says_how_long_somebody_waits() -> None:
     assert SPARE_SECONDS == 0.5
     assert "half a second before the API server gives up" in PAGE
+    assert f"{LONGEST_SECONDS:g} seconds count at most" in PAGE
+    assert f"The log has {SPARE_SECONDS * TELLING:g} of the half second" in PAGE
     assert f"waits up to {OWNER_SECONDS * 1000:g} ms" in PAGE
     assert max(len(f"ledger: {text}") for text in WARNINGS.values()) <= 120
     assert "at most 120 characters" in PAGE

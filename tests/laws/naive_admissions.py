@@ -57,7 +57,8 @@ class NaiveAdmissions:
     fleet: NaiveFleet
     rows: list[Row] = field(default_factory=list)
     """Oldest first."""
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, Asked | None] = field(default_factory=dict)
+    """None: given up before it was told."""
     due: Asked | None = None
     """What is to be answered now."""
     to_forget: list[tuple[int, str]] = field(default_factory=list)
@@ -163,8 +164,11 @@ class NaiveAdmissions:
 
     def _bypassed(self, fact: AdmissionBypassed) -> None:
         told = self.asked.get(fact.uid)
-        if told is not None and told.state == "to be listed":
-            del self.asked[fact.uid]
+        if fact.uid not in self.asked:
+            self.asked[fact.uid] = None
+            self.to_forget.append((self.fleet.now + TEN_MINUTES, fact.uid))
+        elif told is not None and told.state == "to be listed":
+            self.asked[fact.uid] = None
         elif told is not None and told.row in self.rows and told.row.state in {"open", "lapsed"}:
             self._drop(told.row)
         else:
@@ -323,7 +327,7 @@ class NaiveAdmissions:
             due = self._due(workload, count, answer["flags"])
         state = "answered"
         if due is not None and workload is not None and workload.kind == "StatefulSet":
-            self._by_place(fact, workload, due, answer)
+            self._by_place(fact, workload, due, answer, count=count)
         elif due is not None and workload is not None:
             state = self._by_slots(asked, due, answer, single=count <= 1, number=number)
         elif fact.dry_run:
@@ -367,7 +371,13 @@ class NaiveAdmissions:
         return due
 
     def _by_place(
-        self, fact: AdmissionRequested, workload: WorkloadUpserted, due: int, answer: dict[str, Any]
+        self,
+        fact: AdmissionRequested,
+        workload: WorkloadUpserted,
+        due: int,
+        answer: dict[str, Any],
+        *,
+        count: int,
     ) -> None:
         digits = fact.pod_index
         if digits is None or not digits.isdigit():
@@ -376,7 +386,12 @@ class NaiveAdmissions:
                 answer["flags"].append("ordinal_unknown")
                 answer["flags"] += ["dry_run"] * fact.dry_run
                 return
-        wanted = "od" if 0 <= int(digits) - fact.ordinals_start < due else "spot"
+        said = [fact.ordinals_start, workload.ordinals_start]
+        starts = [one for one in said if one is not None]
+        place = int(digits) - (starts or [0])[0]
+        wanted = "od" if 0 <= place < due else "spot"
+        if not starts and place >= count:
+            answer["flags"].append("ordinal_beyond")
         answer["class"] = fact.user_pin or wanted
         answer["flags"] += ["dry_run"] * fact.dry_run
         answer["flags"] += ["conflict_user_pin"] * ((wanted, fact.user_pin) == ("od", "spot"))
@@ -441,15 +456,13 @@ class NaiveAdmissions:
 
     def _forget(self, uid: str) -> None:
         asked = self.asked.get(uid)
-        if asked is None:
-            return
-        row = asked.row
+        row = None if asked is None else asked.row
         if row is not None and any(row is one for one in self.rows) and row.pod is None:
             if row.state in ("open", "confirmed"):
                 self.to_forget.append((self.fleet.now + TEN_MINUTES, uid))
                 return
             self._drop(row)
-        del self.asked[uid]
+        self.asked.pop(uid, None)
 
 
 def _above(pod: PodObserved) -> str | None:

@@ -76,7 +76,7 @@ admissions = st.builds(
     user_pin=st.sampled_from([None, None, None, None, "od", "spot"]),
     name=st.sampled_from([None, "db-0", "db-1", "db-4", "other-1", "db-x"]),
     pod_index=st.sampled_from([None, None, "2", "x"]),
-    ordinals_start=st.sampled_from([0, 0, 1]),
+    ordinals_start=st.sampled_from([None, None, 0, 1]),
     can_list=rarely,
 ).map(_fitting)
 
@@ -139,9 +139,12 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         min_available=st.sampled_from([None, "0", "1", "2", "50%", "many"]),
     ),
     st.builds(
-        lambda count, text: workload_up("shop/db", count, kind="StatefulSet", min_available=text),
+        lambda count, text, start: workload_up(
+            "shop/db", count, kind="StatefulSet", min_available=text, ordinals_start=start
+        ),
         st.integers(0, 5),
         st.sampled_from(["1", "2", "100%", "none"]),
+        st.sampled_from([None, None, 0, 1]),
     ),
     st.builds(lambda span: policy({"spot.reservation_ms": span}), st.sampled_from([500, 60_000])),
     st.builds(lambda hold: policy({"hold": hold}), st.booleans()),

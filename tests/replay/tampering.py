@@ -42,7 +42,7 @@ from ledger.engine import decider
 from ledger.engine.snapshots import Interval
 from ledger.events.codec import accept
 from ledger.log import fleets, lines, quarantine, receipts, recovery, signing_keys
-from ledger.log.admissions import AdmissionDesk
+from ledger.log.admissions import AdmissionDesk, Bypass
 from ledger.log.database import connect
 from ledger.log.fleets import LAST_NUMBER
 from ledger.log.intake import Intake
@@ -599,6 +599,7 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
         await _aside(connection)
         await _admissions(connection)
         await _decided(url)
+        await _not_given(connection, "u4", "patch_inapplicable")
         # A batch in which nothing is decided, between two others: told again, a cluster is as it was.
         await lines.ingest(
             connection, [cluster_line(1, fleet=OTHER, id="told again")], clock="wall"
@@ -715,9 +716,16 @@ async def _admissions(connection: asyncpg.Connection) -> None:
     assert fleet is not None
     for uid in ("u1", "u2", "u3", "u4", "late"):
         await asked(connection, fleet, uid)
-    event = asking.bypassed("late", "deadline", fleet=OTHER, cluster="m1")
-    answer = answering.bypassed(OTHER, "late", "deadline")
-    await AdmissionDesk(connection).bypass(fleet, event, "late", answer)
+    await _not_given(connection, "late", "deadline")
+
+
+async def _not_given(connection: asyncpg.Connection, uid: str, reason: str) -> None:
+    """Somebody was answered without a decision, whatever was or will be decided."""
+    fleet = await fleets.find(connection, OTHER)
+    assert fleet is not None
+    event = asking.bypassed(uid, reason, fleet=OTHER, cluster="m1")
+    answer = answering.bypassed(OTHER, uid, reason)
+    await AdmissionDesk(connection).bypass(fleet, [Bypass(uid, event, answer, sent=True)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,11 @@ async def test_a_change_that_matters_is_found_where_it_is(tampered: Arena, seed:
             id="that an admission was answered without a decision",
         ),
         pytest.param(
+            "DELETE FROM ledger.admission_answers WHERE uid = 'u4'",
+            "row_missing",
+            id="what was decided and not given",
+        ),
+        pytest.param(
             "INSERT INTO ledger.admission_answers SELECT fleet, 'nobody', position, bypassed, answer"
             "  FROM ledger.admission_answers WHERE uid = 'u2'",
             "row_unexpected",

@@ -582,7 +582,7 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 user_pin=cast("UserPin | None", pin),
                 name=told.pop("name", None),
                 pod_index=told.pop("index", None),
-                ordinals_start=int(told.pop("start", "0")),
+                ordinals_start=int(told.pop("start")) if "start" in told else None,
                 can_list=told.pop("can_list", "no") == "yes",
             )
         case "listed", [uid, template, *names]:

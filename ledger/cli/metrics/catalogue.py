@@ -400,7 +400,7 @@ SERVE_ADMISSIONS = Metric(
     "ledger_serve_admissions_total",
     "counter",
     "Reviews of pods that are split, by what they were answered with: answered is by a decision.",
-    "deadline: the decider is behind or absent. log_unavailable, list_failed: as they say. patch_inapplicable: a fault of ours, report it.",
+    "deadline: the decider is behind or absent. busy: the service has too few connections for what is asked. log_unavailable, list_failed: as they say. patch_inapplicable: a fault of ours, report it.",
     "outcome",
 )
 SERVE_ADMISSION = Metric(

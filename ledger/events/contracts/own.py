@@ -76,8 +76,8 @@ class AdmissionRequested(Contract):
     """The pod's name, where it has one already: the pods of a StatefulSet have."""
     pod_index: Text | None = None
     """The pod's label `apps.kubernetes.io/pod-index`, as written."""
-    ordinals_start: Whole = 0
-    """The ordinal at which its StatefulSet begins."""
+    ordinals_start: Whole | None = None
+    """The ordinal at which its StatefulSet begins, as read while it was asked; absent, as told of the set."""
     can_list: bool = False
     """Whether whoever asks can list the template's pods, if the answer says so first."""
 

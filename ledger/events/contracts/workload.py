@@ -2,6 +2,7 @@
 
 # ruff: noqa: D102 - what fact is for is said once, in EventData
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
@@ -46,6 +47,15 @@ NOTHING: Final = facts.Request(
     cpu=CpuMilli(0), cpu_bind=False, memory=Bytes(0), storage=Bytes(0), volumes=()
 )
 """What is requested where nothing is said."""
+
+
+OWN_GROUPS: Final[Mapping[str, str]] = {
+    "Deployment": "apps",
+    "Job": "batch",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+}
+"""The API groups of the kinds whose pods are told apart."""
 
 
 class Request(Shape):
@@ -168,6 +178,8 @@ class WorkloadUpserted(Upsert):
     """How each cluster's share is placed on nodes; absent, the cluster places it by itself."""
     min_available: Text | None = None
     """How many run on on-demand nodes, as the annotation says: a number or a percentage, as text."""
+    ordinals_start: Whole | None = None
+    """The ordinal at which a StatefulSet begins; absent, 0."""
     queue: Name | None = None
     """The queue a job waits in."""
     priority: Priority = 0
@@ -202,6 +214,7 @@ class WorkloadUpserted(Upsert):
             priority=self.priority,
             gang_min=self.gang_min,
             preemptable=self.preemptable,
+            ordinals_start=self.ordinals_start,
         )
 
 
@@ -280,10 +293,15 @@ class Owner(Shape):
     """Its name."""
     uid: ObjectUid | None = None
     """Its uid."""
+    group: Text | None = None
+    """The API group of its kind; absent, the one that Kubernetes has that kind in."""
 
     def fact(self) -> facts.Owner:
-        """The owner as facts hold it."""
-        return shared_owner(self.kind, self.name, self.uid)
+        """The owner as facts hold it: a kind of another group is another kind, whatever its name."""
+        own = OWN_GROUPS.get(self.kind)
+        is_another = own is not None and self.group not in {None, own}
+        kind = f"{self.kind}.{self.group}" if is_another else self.kind
+        return shared_owner(kind, self.name, self.uid)
 
 
 class PodObserved(Upsert):
