@@ -178,7 +178,9 @@ class Jobs:
         except asyncio.CancelledError:
             job.state = "cancelled"
             raise
-        except Exception as error:  # noqa: BLE001 - whatever happened, a job ends, and says how
+        except Exception as error:
+            # Whatever happened, a job ends and says how; what nobody foresaw is to be looked into.
+            log.exception("job_failed", job=job.id, kind=job.kind, fleet=job.fleet)
             job.state, job.problem = "failed", f"{type(error).__name__}: {error}"
         finally:
             job.ended_at = datetime.now(UTC)

@@ -41,5 +41,4 @@ def _insert(table: str, columns: tuple[str, ...], count: int) -> str:
     )
     values = ", ".join(f"({row})" for row in rows)
     into = f"ledger.{table} ({', '.join(columns)})"
-    # What is spelled into it are names that callers have as constants, and numbers of parameters.
-    return f"INSERT INTO {into} VALUES {values}"  # noqa: S608 - no value is in it, see above
+    return f"INSERT INTO {into} VALUES {values}"  # noqa: S608 - names are constants of the callers, values are parameters

@@ -44,9 +44,8 @@ class StoredRows:
         self._shown = shown(table)
         columns = ", ".join(_read(name, instead or {}) for name in table.columns)
         order = ", ".join(dict.fromkeys((by, *table.columns[1 : table.key])))
-        # Tables, their columns and what is read instead are constants of the modules that ask.
         self._query = (
-            f"SELECT {columns} FROM ledger.{table.name} {beside} WHERE fleet = $1 ORDER BY {order}"  # noqa: S608 - no value is in it, see above
+            f"SELECT {columns} FROM ledger.{table.name} {beside} WHERE fleet = $1 ORDER BY {order}"  # noqa: S608 - names are constants of the modules that ask, the fleet is a parameter
         )
         self._connection = connection
         self._fleet = fleet

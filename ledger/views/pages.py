@@ -88,8 +88,7 @@ async def placements(
     there = "ledger_api.placements" if as_of is None else "ledger_api.placements_as_of($1, $6)"
     try:
         rows = await connection.fetch(
-            # Of what is read, one of the two names above is spelled into it; values are parameters.
-            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - see above
+            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
             f"  FROM {there}"
             " WHERE fleet = $1 AND ($2::text IS NULL OR kind = $2)"
             "   AND ($3::text IS NULL OR subject = $3)"

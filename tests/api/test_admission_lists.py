@@ -147,6 +147,21 @@ async def test_where_a_pod_must_have_gone_they_are_listed_before_the_answer(
     assert listed["others"] == []
 
 
+def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
+    """A ReplicaSet of a Deployment of that name, as an API server has it."""
+    return {
+        "metadata": {
+            "namespace": "shop",
+            "name": f"{name}-7",
+            "uid": f"{name}-7",
+            "resourceVersion": version,
+            "labels": {"pod-template-hash": "7"},
+            "ownerReferences": [{"kind": "Deployment", "name": name, "controller": True}],
+        },
+        "spec": {"replicas": replicas},
+    }
+
+
 async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_pods(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -154,19 +169,7 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     about = pod(("ReplicaSet", "grows-7"))
     first = await webhook.mutate(review(about))
     objects.lists["pods"] = [created(first, about, "grows-7-a")]
-    objects.lists["replicasets"] = [
-        {
-            "metadata": {
-                "namespace": "shop",
-                "name": "grows-7",
-                "uid": "grows-7",
-                "resourceVersion": "77",
-                "labels": {"pod-template-hash": "7"},
-                "ownerReferences": [{"kind": "Deployment", "name": "grows", "controller": True}],
-            },
-            "spec": {"replicas": 4},
-        }
-    ]
+    objects.lists["replicasets"] = [listed_replicaset("grows", 4, version="77")]
 
     others = [await webhook.mutate(review(about)) for _ in range(3)]
 
@@ -182,19 +185,7 @@ async def test_those_who_want_the_same_list_at_once_share_one(
     about = pod(("ReplicaSet", "crowd-7"))
     first = await webhook.mutate(review(about))
     objects.lists["pods"] = [created(first, about, "crowd-7-a")]
-    objects.lists["replicasets"] = [
-        {
-            "metadata": {
-                "namespace": "shop",
-                "name": "crowd-7",
-                "uid": "crowd-7",
-                "resourceVersion": "78",
-                "labels": {"pod-template-hash": "7"},
-                "ownerReferences": [{"kind": "Deployment", "name": "crowd", "controller": True}],
-            },
-            "spec": {"replicas": 9},
-        }
-    ]
+    objects.lists["replicasets"] = [listed_replicaset("crowd", 9, version="78")]
     objects.asked.clear()
 
     others = await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(8)))

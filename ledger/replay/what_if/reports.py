@@ -22,7 +22,7 @@ from immutables import Map
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.control import ProposalApproved
 from ledger.facts.disk import ReplicaFailed, ReplicaRecovered
-from ledger.facts.event import Fact, MessageReleased
+from ledger.facts.event import Fact, MessageReleased, OwnFact
 from ledger.facts.workload import PodDeleted, PodObserved
 from ledger.reducers.pods import decided
 from ledger.reducers.replicas import Address, numbered
@@ -63,8 +63,8 @@ def heard(log: World, branch: World, subject: Subject, fact: Fact) -> Heard:
             inner = heard(log, branch, fact.subject, fact.fact)
             if inner.fact is None or inner.fact is fact.fact:
                 return Heard(None if inner.fact is None else fact, inner.ignored)
-            left = with_other(fact, fact=inner.fact)  # type: ignore[arg-type]  # what was heard of it is of the same kind
-            return Heard(left, inner.ignored)
+            assert not isinstance(inner.fact, OwnFact), "what was heard of it is of the same kind"
+            return Heard(with_other(fact, fact=inner.fact), inner.ignored)
         case _:
             return Heard(fact)
 
