@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from consumers import __main__ as consuming
 from ledger.cli import deciding
-from ledger.cli.commands import as_asked
+from ledger.cli.commands import COMMANDS, as_asked
 from ledger.log.database import connect
 from tests.events_for_tests import cluster_line, workload_line
 
@@ -320,19 +322,25 @@ def test_the_demo_replays_the_same(ledger: Command) -> None:
     assert said["replay"]["fleet"] == "demo"
 
 
-def test_every_command_teaches(ledger: Command) -> None:
-    helped = ledger("--help").stdout
+def test_every_command_is_listed_and_teaches(ledger: Command) -> None:
+    listed = ledger("--help").stdout.split()
 
-    for command in (
-        "demo",
-        "simulate",
-        "ingest",
-        "decide",
-        "replay",
-        "verify",
-        "sql",
-        "quarantine",
-        "bench",
-    ):
-        assert command in helped
-        assert ledger(command, "--help").stdout.strip()
+    for command in COMMANDS:
+        assert command in listed
+        assert f"ledger {command} " in ledger(command, "--help").stdout
+
+
+def test_a_command_is_loaded_without_the_others() -> None:
+    script = (
+        "import sys\n"
+        "from ledger.cli.commands import as_asked\n"
+        "as_asked(['status'])\n"
+        "print(*(name for name in sys.modules if name.startswith('ledger.')))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    loaded = done.stdout.decode().split()
+    assert "ledger.cli.standing" in loaded
+    assert "ledger.cli.sealing" not in loaded
+    assert "ledger.decisions.decide" not in loaded
