@@ -23,7 +23,7 @@ from ledger.log import fleets, trees
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import event_leaf
 from ledger.log.messages import Message
-from ledger.log.rows import write
+from ledger.log.rows import Rows, write_all
 from ledger.log.trees import Head
 from ledger.units import Microseconds, Position
 
@@ -154,8 +154,13 @@ async def append(
         return appended
     if first == 0:
         await fleets.write_genesis(connection, fleet, salt)
-    await write(connection, "event_identity", IDENTITY_COLUMNS, identities)
-    await write(connection, "events", COLUMNS, rows)
+    await write_all(
+        connection,
+        [
+            Rows("event_identity", IDENTITY_COLUMNS, identities),
+            Rows("events", COLUMNS, rows),
+        ],
+    )
     await trees.extend(
         connection, fleet.number, "events", head, leaves, recorded_at=Microseconds(recorded_at)
     )

@@ -106,8 +106,7 @@ async def write(
     with refusals_named():
         async with connection.transaction():
             head = await trees.lock(connection, fleet.number, "decisions")
-            await leases.check(connection, lease)
-            found, _ = await cursor(connection, fleet)
+            found = await _require_newest(connection, lease)
             if found != after:
                 raise WrongPosition(f"{fleet.name}: decided through {found}, expected {after}")
             if decisions and decisions[0].number != head.frontier.size:
@@ -115,27 +114,49 @@ async def write(
                     f"{fleet.name}: next decision is {head.frontier.size},"
                     f" expected {decisions[0].number}"
                 )
-            size = head.frontier.size + len(decisions)
-            if decisions:
-                written = _rows(fleet, decisions, spelled)
-                await rows.write(connection, "decisions", COLUMNS, written)
-                leaves = [one.leaf for one in spelled]
-                await trees.extend(
-                    connection, fleet.number, "decisions", head, leaves, recorded_at=None
-                )
+            await rows.write(connection, "decisions", COLUMNS, _rows(fleet, decisions, spelled))
             await project(connection)
             told = [(fleet.number, position, effects[position]) for position in sorted(effects)]
             await rows.write(connection, "event_effects", ("fleet", "position", "effect"), told)
+            grown = merkle.extend(head.frontier, [one.leaf for one in spelled])
+            await trees.keep_tiles(connection, fleet.number, "decisions", grown)
             await connection.execute(
-                "WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch)"
-                " VALUES ($1, $2, $3, $4))"
-                " SELECT pg_notify('ledger_decisions', '') WHERE $5",
+                _WENT_ON,
                 fleet.number,
                 through,
-                size,
+                grown.frontier.size,
                 lease.epoch,
                 bool(decisions),
+                grown.frontier.root(),
+                grown.frontier.to_bytes(),
             )
+
+
+_WENT_ON: Final = """
+WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch) VALUES ($1, $2, $3, $4)),
+     grown AS (INSERT INTO ledger.heads (fleet, tree, size, root, frontier)
+               SELECT $1, 'decisions', $3, $6, $7 WHERE $5)
+SELECT pg_notify('ledger_decisions', '') WHERE $5
+"""
+"""Cursor and head in one statement: whoever waits for an admission waits for each of ours."""
+
+
+async def _require_newest(connection: asyncpg.Connection, lease: Lease) -> int:
+    """Refuse a holder that was replaced; say how far the fleet is decided.
+
+    The lease stays as it is until the transaction ends. The cursor moves only under the lock of the tree,
+    which is held.
+    """
+    assert lease.duty == "decide", f"a lease to {lease.duty} decides nothing"
+    row = await connection.fetchrow(
+        "SELECT l.epoch, (SELECT max(d.through) FROM ledger.decided d WHERE d.fleet = l.fleet) AS through"
+        "  FROM ledger.leases l WHERE l.fleet = $1 AND l.duty = $2 FOR UPDATE OF l",
+        lease.fleet.number,
+        lease.duty,
+    )
+    leases.require_newest(lease, None if row is None else row["epoch"])
+    assert row is not None, "a lease that is the newest is there"
+    return NOTHING_DECIDED if row["through"] is None else row["through"]
 
 
 class _Spelled(NamedTuple):

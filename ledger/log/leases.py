@@ -124,6 +124,11 @@ async def check(connection: asyncpg.Connection, lease: Lease) -> None:
         lease.fleet.number,
         lease.duty,
     )
+    require_newest(lease, newest)
+
+
+def require_newest(lease: Lease, newest: int | None) -> None:
+    """Refuse a holder that was replaced, by the newest epoch there is."""
     if newest != lease.epoch:
         raise StaleEpoch(f"{lease.fleet.name}: lease {lease.duty} {lease.epoch}, newest {newest}")
 

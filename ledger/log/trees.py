@@ -70,13 +70,20 @@ async def extend(
         extension.frontier.root(),
         extension.frontier.to_bytes(),
     )
+    await keep_tiles(connection, fleet, tree, extension)
+    return extension.frontier
+
+
+async def keep_tiles(
+    connection: asyncpg.Connection, fleet: int, tree: Tree, extension: merkle.Extension
+) -> None:
+    """Write the tile hashes that an extension completed."""
     if extension.completed:
         await connection.executemany(
             "INSERT INTO ledger.tile_hashes (fleet, tree, level, number, hash)"
             " VALUES ($1, $2, $3, $4, $5)",
             [(fleet, tree, done.level, done.index, done.hash) for done in extension.completed],
         )
-    return extension.frontier
 
 
 async def recorded_root(
