@@ -23,6 +23,9 @@ from ledger.cli.bench.figures import surroundings
 FEWEST_READINGS: Final = 5
 MOST_READINGS: Final = 2_000
 
+TURNS: Final = 3
+"""How often each size has its turn: a machine that changes its pace in between does so for all of them."""
+
 TOLERANCE: Final = 0.15
 """How far a fitted exponent may lie above that of n log n before it counts as more. Large questions
 leave the processor's caches as well, which costs some of it; n² lies almost a whole one above."""
@@ -65,8 +68,12 @@ def of_growth(growth: Growth, *, seconds: float) -> Finding:
     def prepared(size: int) -> Callable[[], Asking]:
         return lambda: growth.prepare(size)
 
-    share = seconds / len(growth.sizes)
-    taken = [median(_readings(prepared(size), seconds=share)) for size in growth.sizes]
+    share = seconds / len(growth.sizes) / TURNS
+    readings: dict[int, list[float]] = {size: [] for size in growth.sizes}
+    for _ in range(TURNS):
+        for size, those in readings.items():
+            those += _readings(prepared(size), seconds=share)
+    taken = [median(those) for those in readings.values()]
     exponent = fitted_exponent(growth.sizes, taken)
     of_n_log_n = fitted_exponent(growth.sizes, [size * log(size) for size in growth.sizes])
     return {
