@@ -126,3 +126,7 @@ class DamagedArchive(LedgerError):
 
 class SetupProblem(LedgerError):
     """The surroundings are not as the ledger needs them; the message says what to do about it."""
+
+
+class DatabaseMissing(SetupProblem):
+    """No database has this name. Where one had, somebody may be putting it back."""

@@ -47,6 +47,10 @@ class Restorable:
             f'ALTER DATABASE "{again}" RENAME TO "{self.name}"',
         )
 
+    async def drop_only(self) -> None:
+        """Let its name lead nowhere."""
+        await self._administer(f'DROP DATABASE IF EXISTS "{self.name}" WITH (FORCE)')
+
     async def drop(self) -> None:
         """Leave nothing behind."""
         for name in (self.name, *self.backups):

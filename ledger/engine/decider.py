@@ -36,6 +36,7 @@ from ledger.engine.following import Following
 from ledger.engine.restoring import Meanwhile
 from ledger.engine.snapshots import Interval, Snapshots
 from ledger.errors import (
+    DatabaseMissing,
     FleetStopped,
     LedgerStopped,
     LogUnavailable,
@@ -705,7 +706,10 @@ async def decide(
                     pace=pace,
                     seen=seen,
                 )
-        except LogUnavailable as error:
+        except (LogUnavailable, DatabaseMissing) as error:
+            # A database that was there and is not is being put back, or was renamed for a moment.
+            if isinstance(error, DatabaseMissing) and not seen:
+                raise
             activity.log_lost += 1
             activity.stands.clear()
             activity.unfolded.clear()

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 import asyncpg
 
 from ledger.errors import (
+    DatabaseMissing,
     FleetStopped,
     LogUnavailable,
     SetupProblem,
@@ -193,9 +194,13 @@ def refusals_named() -> Iterator[None]:
         raise SetupProblem(f"the database refuses: {error}") from error
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError) as error:
         raise SetupProblem(f"the database does not let us in: {error}") from error
-    except (asyncpg.InvalidCatalogNameError, asyncpg.UndefinedTableError) as error:
-        raise SetupProblem(f"{error}: run `ledger migrate`") from error
-    except (asyncpg.InvalidSchemaNameError, asyncpg.UndefinedObjectError) as error:
+    except asyncpg.InvalidCatalogNameError as error:
+        raise DatabaseMissing(f"{error}: run `ledger migrate`") from error
+    except (
+        asyncpg.UndefinedTableError,
+        asyncpg.InvalidSchemaNameError,
+        asyncpg.UndefinedObjectError,
+    ) as error:
         raise SetupProblem(f"{error}: run `ledger migrate`") from error
     except asyncpg.PostgresError as error:
         if error.sqlstate == STALE_EPOCH:

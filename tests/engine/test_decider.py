@@ -12,8 +12,9 @@ import pytest_asyncio
 
 from ledger.decisions.step import Step, advance
 from ledger.engine import decider
+from ledger.engine.activity import Activity
 from ledger.engine.decider import Decider, Pace
-from ledger.errors import LedgerStopped, StaleEpoch, WrongPosition
+from ledger.errors import DatabaseMissing, LedgerStopped, StaleEpoch, WrongPosition
 from ledger.facts import algorithms
 from ledger.facts.event import Event
 from ledger.log import decisions, fleets, leases, lines
@@ -25,6 +26,8 @@ from ledger.units import FleetName, Position
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import until
+from tests.postgres import Postgres
+from tests.restoring import restorable
 
 TEST = FleetName("test")
 
@@ -476,3 +479,44 @@ async def test_a_database_that_goes_away_is_waited_for(
     await until(lambda: decided(1))
     stop.set()
     await deciding
+
+
+async def test_a_database_that_is_put_back_under_its_name_is_waited_for(postgres: Postgres) -> None:
+    async with restorable(postgres) as database:
+        stop, activity = asyncio.Event(), Activity()
+        async with connected(database.url, "ledger_writer") as writer:
+            await lines.ingest(writer, [cluster_line(1)])
+        deciding = asyncio.create_task(
+            decider.decide(
+                database.url, holder="me", until_idle=False, stop=stop, activity=activity
+            )
+        )
+
+        async def decided(through: int) -> bool:
+            async with connected(database.url, None) as looking:
+                fleet = await the_fleet(looking)
+                return (await decisions.cursor(looking, fleet))[0] == through
+
+        async def missed() -> bool:
+            return activity.log_lost > 0
+
+        await until(lambda: decided(0))
+        backup = await database.back_up()
+        await database.drop_only()
+        activity.log_lost = 0
+        await until(missed)
+        await database.restore(backup)
+        async with connected(database.url, "ledger_writer") as writer:
+            await lines.ingest(writer, [cluster_line(2)])
+
+        await until(lambda: decided(1))
+        stop.set()
+        await deciding
+
+
+async def test_a_database_that_never_was_there_is_told(postgres: Postgres) -> None:
+    async with restorable(postgres) as database:
+        await database.drop_only()
+
+        with pytest.raises(DatabaseMissing, match="does not exist"):
+            await decider.decide(database.url, holder="me", until_idle=False, stop=asyncio.Event())

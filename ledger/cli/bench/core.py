@@ -71,8 +71,8 @@ def of_growth(growth: Growth, *, seconds: float) -> Finding:
     share = seconds / len(growth.sizes) / TURNS
     readings: dict[int, list[float]] = {size: [] for size in growth.sizes}
     for _ in range(TURNS):
-        for size, those in readings.items():
-            those += _readings(prepared(size), seconds=share)
+        for size in growth.sizes:
+            readings[size] += _readings(prepared(size), seconds=share)
     taken = [median(those) for those in readings.values()]
     exponent = fitted_exponent(growth.sizes, taken)
     of_n_log_n = fitted_exponent(growth.sizes, [size * log(size) for size in growth.sizes])
