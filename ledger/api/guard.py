@@ -34,6 +34,9 @@ MIB: Final = 1024 * 1024
 STREAMS_AT_ONCE: Final = 64
 """How many may be open: each looks at the log again and again."""
 
+STREAMS_OF_ONE_CALLER: Final = 32
+"""Half of them: whoever forgets to close what it opened leaves the others theirs."""
+
 ADMISSION: Final = "/admission/"
 
 OPEN_TO_ALL: Final = frozenset({"/livez", "/readyz", "/openapi.json"})
@@ -73,6 +76,7 @@ class Limits:
     """And of whatever else is no review."""
     reviews: Room = REVIEWS
     streams_at_once: int = STREAMS_AT_ONCE
+    streams_of_one_caller: int = STREAMS_OF_ONE_CALLER
 
 
 @dataclass(slots=True)

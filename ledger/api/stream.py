@@ -8,6 +8,7 @@ is nothing to remember of anybody here. What many look for at the same time is r
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
+from ledger.api.access import Caller
 from ledger.api.asked import FleetPath, problems, reader_of, unknown_fleet
 from ledger.api.connections import Connections
 from ledger.api.documents import LARGEST_POSITION
@@ -79,7 +81,7 @@ def routes(readers: Connections[Reader], gate: Gate) -> APIRouter:
     ) -> StreamingResponse:
         """What was decided behind a decision, and then whatever is; from now on without one."""
         reader_of(request, fleet)
-        streams.refuse_too_many()
+        streams.refuse_too_many(request)
         async with readers.one() as reader, reader.snapshot():
             if await pages.mark(reader.connection, fleet) is None:
                 raise unknown_fleet(fleet)
@@ -109,27 +111,34 @@ class Streams:
     def __init__(self, readers: Connections[Reader], gate: Gate) -> None:
         self._readers = readers
         self._gate = gate
-        self._open = 0
+        self._open: Counter[str] = Counter()
+        """By the name of the caller."""
         self._looks: dict[tuple[str, Seen], tuple[float, asyncio.Task[Look]]] = {}
 
-    def refuse_too_many(self) -> None:
-        """A problem where there is room for no other."""
-        if self._open >= self._gate.limits.streams_at_once:
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "busy",
-                f"{self._open} streams are open already",
-                again_after(10),
-            )
+    def refuse_too_many(self, request: Request) -> None:
+        """A problem where there is room for no other, or for no other of this caller."""
+        limits = self._gate.limits
+        of_all, of_one = self._open.total(), self._open[_name(request)]
+        if of_one >= limits.streams_of_one_caller:
+            busy = f"{of_one} streams of this caller are open already"
+        elif of_all >= limits.streams_at_once:
+            busy = f"{of_all} streams are open already"
+        else:
+            return
+        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "busy", busy, again_after(10))
 
     def stream(self, request: Request, fleet: str, last: Seen) -> StreamingResponse:
         """Another one, from ``last`` on."""
-        self.refuse_too_many()
-        self._open += 1
-        return _Response(self._told(request, fleet, last), self._ended)
+        self.refuse_too_many(request)
+        name = _name(request)
+        self._open[name] += 1
 
-    def _ended(self) -> None:
-        self._open -= 1
+        def ended() -> None:
+            self._open[name] -= 1
+            if not self._open[name]:
+                del self._open[name]
+
+        return _Response(self._told(request, fleet, last), ended)
 
     async def _told(self, request: Request, fleet: str, last: Seen) -> AsyncIterator[bytes]:
         gate, access = self._gate, self._gate.access
@@ -185,6 +194,11 @@ class Streams:
         told = [(resuming.seen(row["decision"]), json.dumps(row)) for row in page.rows]
         text = "".join(f"id: {one.name}\nevent: decision\ndata: {data}\n\n" for one, data in told)
         return Look(text.encode(), told[-1][0], page.more)
+
+
+def _name(request: Request) -> str:
+    caller: Caller = request.scope[CALLER]
+    return caller.name
 
 
 def _still_may(request: Request, fleet: str, gate: Gate) -> bool:

@@ -143,6 +143,26 @@ async def test_there_is_room_for_so_many_streams_and_again_when_one_has_ended(
     assert int(refused.headers["retry-after"]) >= 1
 
 
+async def test_one_caller_leaves_room_for_streams_of_others(log: Restorable) -> None:
+    gate = Gate(
+        Access((*access("read").tokens, *access("read", token="another").tokens)),
+        Limits(streams_at_once=3, streams_of_one_caller=2),
+    )
+    async with standing(log.url, gate) as (app, _):
+        async with listening(app), listening(app):
+            refused = await ask(app, "GET", PATH)
+            other = Exchange(app, scope("GET", PATH, token="another"))
+            running = asyncio.create_task(other.run())
+            assert (await other.begun())[0] == 200
+            other.leave()
+            await running
+        async with listening(app, after=-1) as again:
+            assert await again.ids(1) == ["1/0"]
+
+    assert (refused.status, refused.code) == (503, "busy")
+    assert b"of this caller" in refused.body
+
+
 async def test_a_stream_outlives_that_all_readers_are_in_use(
     log: Restorable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
