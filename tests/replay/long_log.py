@@ -11,6 +11,7 @@ or more, or where the second half of its run took markedly more than the first.
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
+import structlog
 import typer
 
 from ledger.cli.bench.processes import cpu_seconds, memory_mb
@@ -183,4 +185,5 @@ if __name__ == "__main__":
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     sys.exit(asyncio.run(main(asked.events, asked.workers)))
