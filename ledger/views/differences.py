@@ -1,15 +1,17 @@
 """What is read to tell two positions apart: who was decided about in between, and what held before.
 
-Everything is read from ``ledger_api``. What lies between the two is looked through once; everything
-before it is found by an index.
+Everything is read from ``ledger_api``. What was in force at the two is held against each other as a whole, since
+an event may end what no decision is about; the decisions in between are looked through once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
+from ledger.views.pages import NOT_KEPT
 
 PLACING: Final = ("division", "deployment", "disk_placement")
 """Kinds whose decisions are complete: what they say is all that the subject has. In the order of deciding."""
@@ -24,6 +26,13 @@ class Decided(NamedTuple):
     subject: str
     numbers: tuple[int, ...]
     moved: int
+
+
+class Places(NamedTuple):
+    """Where a subject was at two positions: how many at which place, by name."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
 
 
 class TaskMove(NamedTuple):
@@ -95,10 +104,47 @@ async def ended(connection: asyncpg.Connection, fleet: str, a: int, b: int) -> d
     return {row["subject"]: row["position"] for row in rows}
 
 
+async def elsewhere(
+    connection: asyncpg.Connection, fleet: str, a: int, b: int
+) -> dict[tuple[str, str], Places]:
+    """Who is elsewhere at one position than at another, by kind and subject: all places at both."""
+    try:
+        rows = await connection.fetch(_ELSEWHERE, fleet, a, b, list(PLACING))
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == NOT_KEPT:
+            raise InvalidRequest("not_kept", str(error)) from error
+        raise
+    found: dict[tuple[str, str], tuple[dict[str, int], dict[str, int]]] = {}
+    for kind, subject, place, before, after in rows:
+        there, here = found.setdefault((kind, subject), ({}, {}))
+        if before:
+            there[place] = before
+        if after:
+            here[place] = after
+    return {key: Places(*both) for key, both in found.items()}
+
+
+_ELSEWHERE: Final = """
+WITH places AS (
+  SELECT false AS later, a.* FROM ledger_api.placements_as_of($1, $2) a
+  UNION ALL
+  SELECT true, b.* FROM ledger_api.placements_as_of($1, $3) b
+), counted AS (
+  SELECT kind, subject, concat_ws('/', nullif(cluster, ''), node, disk) AS place,
+         coalesce(sum(count) FILTER (WHERE NOT later), 0)::bigint AS before,
+         coalesce(sum(count) FILTER (WHERE later), 0)::bigint AS after
+    FROM places WHERE kind = ANY($4::text[]) GROUP BY 1, 2, 3
+), told AS (
+  SELECT *, bool_or(before <> after) OVER (PARTITION BY kind, subject) AS differs FROM counted
+)
+SELECT kind, subject, place, before, after FROM told WHERE differs ORDER BY place COLLATE "C"
+"""
+
+
 async def in_force(
     connection: asyncpg.Connection, fleet: str, wanted: Sequence[tuple[str, str]], at: int
 ) -> dict[tuple[str, str], Decision]:
-    """The newest decision of each kind and subject by a position, unless its workload went since."""
+    """The newest decision of each kind and subject by a position, unless its division's workload went since."""
     rows = await connection.fetch(
         "SELECT w.kind, w.subject, d.record"
         "  FROM unnest($2::text[], $3::text[]) AS w(kind, subject)"

@@ -61,14 +61,27 @@ async def test_from_nothing_to_now_is_what_is_in_force(reader: Connection) -> No
     in_force: dict[tuple[str, str], dict[str, int]] = {}
     for row in rows:
         in_force.setdefault((row["kind"], row["subject"]), {})[row["place"]] = row["count"]
-    divisions = {key: places for key, places in after(found).items() if key[0] == "division"}
-    assert divisions == {key: places for key, places in in_force.items() if key[0] == "division"}
-    assert len(divisions) > 10
-    # Of the others an event may have taken some since, and never gives any.
-    for key, places in in_force.items():
-        told = after(found).get(key, {})
-        assert all(told.get(place, 0) >= count for place, count in places.items()), key
+    assert after(found) == in_force
+    assert {kind for kind, _ in in_force} == {"division", "deployment", "disk_placement"}
     assert all(one.before == {} for one in found.changes)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_events_alone_took_is_told_as_sql_tells_it(reader: Connection) -> None:
+    by_events = 0
+    for a, b in ((200, 900), (900, 2_500), (2_500, EVENTS - 1)):
+        found = await difference(reader, "demo", a, b)
+        for one in found.changes:
+            told = await reader.fetch(
+                "SELECT a.place, a.count FROM (SELECT subject, kind,"
+                "  concat_ws('/', nullif(cluster, ''), node, disk) AS place, count"
+                "  FROM ledger_api.placements_as_of('demo', $1)) a"
+                " WHERE kind = $2 AND subject = $3",
+                *(b, one.kind, one.subject),
+            )
+            assert one.after == {row["place"]: row["count"] for row in told}
+        by_events += sum(not one.decisions for one in found.changes)
+    assert by_events
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -154,6 +154,8 @@ def _counts(counts: Mapping[str, int], sign: str) -> str:
 
 
 def _by(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return "by events alone"
     if len(numbers) > NUMBERS_TOLD:
         first = ", ".join(f"#{number}" for number in numbers[: NUMBERS_TOLD - 1])
         return f"by {first} ... #{numbers[-1]} ({len(numbers)} decisions)"

@@ -1,8 +1,7 @@
 """What is placed differently at one position than at another, and by which decisions.
 
-Decisions of divisions, deployments and disks are complete, so a subject's places at a position are
-those of its newest decision by then. A division ends with its workload, by the event itself. What an
-event alone took since - a lost node, a finished task - shows with the decision that says so next.
+What is placed where is what was in force then (``placements_as_of``). Mostly decisions change it. An event may
+end it alone: a division with its workload, instances and replicas with their node or disk.
 
 A task comes and goes one by one: of jobs the tasks are told that rounds placed and evicted in between.
 
@@ -16,7 +15,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
-from ledger.facts.places import counted, elsewhere, places
+from ledger.facts.places import counted, elsewhere
 from ledger.log.database import Connection
 from ledger.views import differences
 from ledger.views.differences import PLACING, Refused
@@ -78,21 +77,15 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
     decided = await differences.decided(connection, fleet, first, behind)
     ended = await differences.ended(connection, fleet, a, b)
     numbers = {(one.kind, one.subject): one.numbers for one in decided}
-    touched = sorted(
-        {*numbers, *(("division", subject) for subject in ended)},
-        key=lambda one: (PLACING.index(one[0]), one[1]),
-    )
+    elsewhere_ = await differences.elsewhere(connection, fleet, a, b)
+    touched = sorted(elsewhere_, key=lambda one: (PLACING.index(one[0]), one[1]))
     before = await differences.in_force(connection, fleet, touched, a)
     after = await differences.in_force(connection, fleet, touched, b)
     changes: list[Change] = []
-    unchanged = 0
     for kind, subject in touched:
+        there, here = elsewhere_[kind, subject]
         was, is_ = before.get((kind, subject)), after.get((kind, subject))
-        there, here = (places(None if one is None else one.outcome) for one in (was, is_))
-        if there == here:
-            unchanged += (kind, subject) in numbers
-            continue
-        gone = ended.get(subject) if kind == "division" and is_ is None else None
+        gone = ended.get(subject) if kind == "division" and not here else None
         changes.append(
             Change(
                 kind=kind,
@@ -104,6 +97,7 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
                 ended_by=gone,
             )
         )
+    unchanged = sum(one not in elsewhere_ for one in numbers)
     opened = await differences.opened(connection, fleet, first, behind)
     standing = tuple(one for one in opened if one.ended_position is None or one.ended_position > b)
     return Difference(
