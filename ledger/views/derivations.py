@@ -6,6 +6,7 @@ that speaks of an object. How long the history is shows nowhere; only ``subjects
 who misspelled a name, goes through all of it.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,9 @@ class Recorded(NamedTuple):
     """Outside the database: fleet/incarnation/number."""
     digest: str
     decision: Decision
+    """What is understood of the record."""
+    spelled: bytes
+    """The record as it was read: what has the digest, and what more somebody put there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,19 @@ _KIND: Final = (
 async def decision(connection: asyncpg.Connection, fleet: str, number: int) -> Recorded | None:
     """The decision of a number."""
     return _recorded(await connection.fetchrow(f"{_DECISION} AND number = $2", fleet, number))
+
+
+async def columns_apart(connection: asyncpg.Connection, recorded: Recorded) -> list[str]:
+    """The columns in which SQL shows something else of a decision than its record says."""
+    row = await connection.fetchrow(
+        "SELECT result::text, reasons::text FROM ledger_api.decisions"
+        " WHERE fleet = $1 AND number = $2",
+        recorded.decision.fleet,
+        recorded.decision.number,
+    )
+    assert row is not None, "it was read from there"
+    spelled = json.loads(recorded.spelled)
+    return [name for name in ("result", "reasons") if json.loads(row[name]) != spelled[name]]
 
 
 async def newest(
@@ -287,7 +304,8 @@ async def ending(connection: asyncpg.Connection, fleet: str, number: int) -> End
 def _recorded(row: asyncpg.Record | None) -> Recorded | None:
     if row is None:
         return None
-    return Recorded(row["decision"], row["digest"], from_record(row["record"]))
+    spelled = row["record"]
+    return Recorded(row["decision"], row["digest"], from_record(spelled), spelled)
 
 
 def _told(row: asyncpg.Record | None) -> Told | None:

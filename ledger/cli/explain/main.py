@@ -207,8 +207,9 @@ async def _explained(
     if place is not None:
         why = await why_not(connection, of, standing, parts, place, at=until)
         sections.why_not += why.lines
-    checked = check(of, again) if checks else None
-    if checked is not None:
+    checked = None
+    if checks:
+        checked = check(of, again, await derivations.columns_apart(connection, of.recorded))
         sections.checked += checked.lines
     return Explained(of, again, sections, standing, places, pod, why, checked)
 

@@ -26,7 +26,6 @@ from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
-from ledger.facts.decision import record
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
@@ -228,7 +227,7 @@ def plain(
         "kind": of.decision.kind,
         "subject": of.decision.subject,
         "digest": of.recorded.digest,
-        "record": json.loads(record(of.decision)),
+        "record": json.loads(of.recorded.spelled),
         "event": None if of.cause is None else event(of.cause),
         "wish": None if of.wish is None else event(of.wish),
         "previous": _name(of.previous),
@@ -250,9 +249,7 @@ def plain(
             }
             for one in again
         ],
-        "pending": [
-            {"decision": one.name, "record": json.loads(record(one.decision))} for one in standing
-        ],
+        "pending": [{"decision": one.name, "record": json.loads(one.spelled)} for one in standing],
         "places": [place._asdict() for place in places],
         "sections": sections.told(),
     }
@@ -267,7 +264,7 @@ def _name(one: Recorded | None) -> dict[str, Any] | None:
         "number": decision.number,
         "position": decision.position,
         "branch": decision.branch,
-        "record": json.loads(record(decision)),
+        "record": json.loads(one.spelled),
     }
 
 
