@@ -50,6 +50,7 @@ def derivations(history: History) -> Iterator[Derivation]:
                 ),
                 ending=None,
                 newer=None,
+                gone=None,
             )
             known[made.number] = recorded(made)
             if not isinstance(made.outcome, Refusal | Eviction):

@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from ledger.log.database import connect
-from tests.cli.test_explain import HISTORY, asked, settle
+from tests.cli.test_explain import HISTORY, asked, ingested, line, settle
+from tests.events_for_tests import cluster_line, policy_line, workload_line
 
 
 def explained(url: str, *said: str) -> dict[str, Any]:
@@ -65,3 +66,68 @@ def test_columns_that_say_something_else_than_the_record_are_found_out(database_
     assert [one["checked"]["columns"] for one in answers] == [["result"], ["reasons"], []]
     assert asked(database_url, "0", "--check").exit_code == 1
     assert all(one["checked"]["digest"] for one in answers)
+
+
+def cart(number: int, replicas: int) -> bytes:
+    """A workload over clusters, and on the nodes of each."""
+    told = json.loads(workload_line(number, replicas=replicas, weights={"c1": 1, "c2": 0}))
+    told["data"] |= {"request": {"cpu": "100m", "memory": 1}, "deploy": {"strategy": "AUTO"}}
+    return json.dumps(told).encode()
+
+
+def removal(name: str = "cart") -> bytes:
+    return line("workload.workload.removed", f"shop/{name}", namespace="shop", name=name)
+
+
+NODE = line("cluster.node.upserted", "c1/n1", cluster="c1", name="n1", cpu="4", memory=100)
+PLACED = [cluster_line(1), cluster_line(2), NODE, cart(1, 4)]
+GONE = [*PLACED, removal()]
+
+
+def test_what_is_given_up_is_the_last_result(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    said = explained(database_url, "shop/cart@c1")
+
+    assert said["sections"]["changed"][-1].startswith("against #1")
+    assert said["last_result"]["number"] == 1
+    assert said["sections"]["last_result"][0] == "#1 at position 3: 4 instances of 4"
+
+
+def test_what_is_given_up_late_is_the_last_result(database_url: str) -> None:
+    settle(
+        database_url, [*PLACED, policy_line(1, hold=True), removal(), policy_line(2, hold=False)]
+    )
+
+    said = explained(database_url, "shop/cart@c1")
+
+    assert said["event"]["position"] == 6
+    assert said["last_result"]["number"] == 1
+
+
+def test_another_life_begins_without_a_last_result(database_url: str) -> None:
+    settle(database_url, [*GONE, cart(2, 5)])
+
+    said = explained(database_url, "shop/cart")
+
+    assert said["last_result"] is None
+    assert said["gone"] is None
+
+
+def test_what_was_removed_says_by_which_event(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    said = asked(database_url, "shop/cart")
+    told = explained(database_url, "shop/cart")
+    before = explained(database_url, "shop/cart", "--at", "3")
+
+    assert "\nGONE: event 4 removed shop/cart\n" in said.stdout
+    assert told["gone"]["position"] == 4
+    assert before["gone"] is None
+
+
+def test_what_is_removed_by_an_event_that_waits_is_not_gone_yet(database_url: str) -> None:
+    settle(database_url, PLACED)
+    asyncio.run(ingested(database_url, [removal()]))
+
+    assert explained(database_url, "shop/cart")["gone"] is None

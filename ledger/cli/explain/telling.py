@@ -62,6 +62,8 @@ def heading(of: Derivation) -> list[str]:
             f"NOT THE NEWEST: #{of.newer.decision.number} decided the same at position"
             f" {of.newer.decision.position}"
         )
+    if of.gone is not None:
+        lines.append(f"GONE: event {of.gone.position} removed {of.gone.subject}")
     return lines
 
 
@@ -233,6 +235,7 @@ def plain(
         "previous": _name(of.previous),
         "last_result": _name(of.last),
         "newer": _name(of.newer),
+        "gone": None if of.gone is None else event(of.gone),
         "ended": None
         if of.ending is None
         else {
