@@ -15,8 +15,10 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import orjson
 
+from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
 from ledger.units import LARGEST_WHOLE_NUMBER
+from ledger.views.pages import NOT_KEPT
 
 NEWEST: Final = LARGEST_WHOLE_NUMBER
 """A position that nothing lies behind."""
@@ -53,7 +55,7 @@ class Told:
 
 
 class Place(NamedTuple):
-    """What is in force now at one place."""
+    """What is or was in force at one place."""
 
     kind: str
     subject: str
@@ -242,19 +244,33 @@ async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int)
 
 
 async def places(
-    connection: asyncpg.Connection, fleet: str, wanted: Sequence[tuple[str, str]]
+    connection: asyncpg.Connection,
+    fleet: str,
+    wanted: Sequence[tuple[str, str]],
+    *,
+    at: int | None = None,
 ) -> list[Place]:
-    """What is in force now for these kinds and subjects, in order."""
-    rows = await connection.fetch(
-        "SELECT kind, subject, cluster, node, disk, count, number, since_position"
-        "  FROM ledger_api.placements"
-        " WHERE fleet = $1 AND (kind, subject) IN"
-        "       (SELECT * FROM unnest($2::text[], $3::text[]))"
-        " ORDER BY kind, subject, cluster, node, disk",
-        fleet,
-        [kind for kind, _ in wanted],
-        [subject for _, subject in wanted],
-    )
+    """What is in force for these kinds and subjects now, or was at a position, in order.
+
+    ``InvalidRequest`` where nobody kept what was in force so early.
+    """
+    there = "ledger_api.placements" if at is None else "ledger_api.placements_as_of($1, $4)"
+    try:
+        rows = await connection.fetch(
+            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
+            f"  FROM {there}"
+            " WHERE fleet = $1 AND (kind, subject) IN"
+            "       (SELECT * FROM unnest($2::text[], $3::text[]))"
+            " ORDER BY kind, subject, cluster, node, disk",
+            fleet,
+            [kind for kind, _ in wanted],
+            [subject for _, subject in wanted],
+            *(() if at is None else (at,)),
+        )
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == NOT_KEPT:
+            raise InvalidRequest("not_kept", str(error)) from None
+        raise
     return [Place(*row) for row in rows]
 
 

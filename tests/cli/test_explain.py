@@ -371,9 +371,9 @@ async def test_who_lost_is_told_with_the_recorded_reason(reader: Connection) -> 
             held = {instance.node for instance in outcome.instances}
         for name, code in outcome.losers.named:
             of = await derive(reader, recorded)
-            said = await why_not(reader, of, [], [], name)
+            said = await why_not(reader, of, [], [], name, [])
 
-            assert said.verdict == ("it_is" if name in held else "lost")
+            assert said.verdict == ("it_was" if name in held else "lost")
             assert said.reason == (None if name in held else code)
             asked_of += 1
     assert asked_of > 50

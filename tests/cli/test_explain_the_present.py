@@ -131,3 +131,46 @@ def test_what_is_removed_by_an_event_that_waits_is_not_gone_yet(database_url: st
     asyncio.run(ingested(database_url, [removal()]))
 
     assert explained(database_url, "shop/cart")["gone"] is None
+
+
+def test_nothing_is_where_a_removed_workload_was(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    gone = explained(database_url, "shop/cart", "--why-not", "c1")["why_not"]
+    there = explained(database_url, "shop/cart", "--why-not", "c1", "--at", "3")["why_not"]
+    node = explained(database_url, "shop/cart", "--why-not", "c1/n1", "--at", "3")["why_not"]
+    by_number = explained(database_url, "0", "--why-not", "c1")["why_not"]
+
+    assert gone["verdict"] == by_number["verdict"] == "it_was"
+    assert gone["lines"] == (
+        ["it was: #0 put 4 replicas on c1, and nothing of it is in force there now: it is gone"]
+    )
+    assert (there["verdict"], there["decision"]) == ("it_is", "test/1/0")
+    assert node["lines"] == ["it is: #1 has 4 of its instances on c1/n1"]
+
+
+def test_what_was_in_force_then_is_told(database_url: str) -> None:
+    settle(database_url, [*PLACED, cart(2, 6)])
+
+    then = explained(database_url, "shop/cart", "--at", "3")
+    said = asked(database_url, "shop/cart", "--at", "3")
+    now = explained(database_url, "shop/cart")
+
+    assert [place["held"] for place in then["places"]] == [4, 4]
+    assert [place["held"] for place in now["places"]] == [6, 6]
+    assert "\nTHEN\n" in said.stdout
+    assert "now" not in then["sections"]
+
+
+def test_a_position_that_is_not_decided_and_a_decision_from_later_are_refused(
+    database_url: str,
+) -> None:
+    settle(database_url, GONE)
+
+    behind = asked(database_url, "shop/cart", "--at", "99")
+    later = asked(database_url, "2", "--at", "3")
+
+    assert behind.exit_code == later.exit_code == 70
+    assert "invalid_moment: --at 99: test is decided through position 4" in behind.stderr
+    assert "invalid_moment: --at: position 3 is before decision 2" in later.stderr
+    assert explained(database_url, "2", "--at", "4")["number"] == 2

@@ -137,7 +137,8 @@ class Explained:
     again: list[Redone]
     sections: Sections
     standing: list[Recorded]
-    places: list[Place]
+    places: list[Place] | None
+    """None where what was in force so early was not kept."""
     pod: Pod | None
     why_not: WhyNot | None
     checked: Checked | None
@@ -195,23 +196,45 @@ async def _explained(
     parts = await _parts(connection, named, meant, at=until)
     standing = await derivations.open_refusals(connection, named, parts, at=position)
     wanted = [(kind, subject) for kind in PLACED for subject in parts]
-    # What was in force at an earlier position no view says.
-    places = [] if position is not None else await derivations.places(connection, named, wanted)
+    places = await _places(connection, named, wanted, position)
     pod = meant.pod
     if pod is not None:
         there = await pods.here(connection, named, pod)
         sections.pod += pods.told(pod, there, as_of_now=position is None)
-    sections.pending += telling.pending(standing, places)
-    sections.now += telling.now(places)
+    sections.pending += telling.pending(standing, places or [], as_of_now=position is None)
+    if position is None:
+        sections.now += telling.placed(places or [])
+    elif places is None:
+        sections.then.append(f"what was in force at {position} was not kept")
+    else:
+        sections.then += telling.placed(places)
     why = None
     if place is not None:
-        why = await why_not(connection, of, standing, parts, place, at=until)
+        there = await derivations.places(
+            connection,
+            named,
+            wanted or [(kind, of.decision.subject) for kind in PLACED],
+            at=position,
+        )
+        why = await why_not(connection, of, standing, parts, place, there, at=until)
         sections.why_not += why.lines
     checked = None
     if checks:
         checked = check(of, again, await derivations.columns_apart(connection, of.recorded))
         sections.checked += checked.lines
     return Explained(of, again, sections, standing, places, pod, why, checked)
+
+
+async def _places(
+    connection: Connection, fleet: str, wanted: list[tuple[str, str]], position: int | None
+) -> list[Place] | None:
+    """What is in force, or was at a position; None where that was not kept, which the rest can do without."""
+    try:
+        return await derivations.places(connection, fleet, wanted, at=position)
+    except InvalidRequest as refused:
+        if refused.code != "not_kept":
+            raise
+        return None
 
 
 async def _parts(connection: Connection, fleet: str, meant: Meant, *, at: int) -> list[str]:

@@ -162,8 +162,10 @@ def undecided(found: Undecided) -> dict[str, Any]:
     }
 
 
-def pending(found: Sequence[Recorded], places: Sequence[Place]) -> list[str]:
-    """What stands refused, with what is short, what it waits for, and how much of it there is now."""
+def pending(
+    found: Sequence[Recorded], places: Sequence[Place], *, as_of_now: bool = True
+) -> list[str]:
+    """What stands refused, with what is short, what it waits for, and how much of it there is by then."""
     lines: list[str] = []
     for one in found:
         decision = one.decision
@@ -177,12 +179,12 @@ def pending(found: Sequence[Recorded], places: Sequence[Place]) -> list[str]:
                 f" {decision.position}"
             ),
             *refusals.short(refusal, decision.subject),
-            *_by_now(decision.subject, refusal, places),
+            *_by_now(decision.subject, refusal, places, "now" if as_of_now else "then"),
         ]
     return lines
 
 
-def _by_now(subject: str, refusal: Refusal, places: Sequence[Place]) -> list[str]:
+def _by_now(subject: str, refusal: Refusal, places: Sequence[Place], moment: str) -> list[str]:
     """A refusal is not recorded again while its reason stays, so its numbers may be of long ago."""
     workload, at, cluster = subject.partition("@")
     if refusal.wanted != "deployment" or not at:
@@ -193,11 +195,11 @@ def _by_now(subject: str, refusal: Refusal, places: Sequence[Place]) -> list[str
         if (one.kind, one.subject, one.cluster) == ("division", workload, cluster)
     )
     held = sum(one.held for one in places if (one.kind, one.subject) == ("deployment", subject))
-    return [f"by now: {share} of the division belong there, {held} are"] if share else []
+    return [f"by {moment}: {share} of the division belong there, {held} are"] if share else []
 
 
-def now(places: Sequence[Place]) -> list[str]:
-    """Where things are."""
+def placed(places: Sequence[Place]) -> list[str]:
+    """Where things are, or were."""
     if not places:
         return []
     body = [
@@ -219,7 +221,7 @@ def plain(
     sections: Sections,
     *,
     standing: Sequence[Recorded],
-    places: Sequence[Place],
+    places: Sequence[Place] | None,
 ) -> dict[str, Any]:
     """For machines; docs/explain.md tells the fields."""
     return {
@@ -253,7 +255,7 @@ def plain(
             for one in again
         ],
         "pending": [{"decision": one.name, "record": json.loads(one.spelled)} for one in standing],
-        "places": [place._asdict() for place in places],
+        "places": None if places is None else [place._asdict() for place in places],
         "sections": sections.told(),
     }
 
