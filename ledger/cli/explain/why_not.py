@@ -12,6 +12,7 @@ from typing import Final, Literal
 from ledger.cli.explain import disks, words
 from ledger.cli.explain.deployments import LOSERS_TOLD
 from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.divisions import why_none
 from ledger.cli.explain.sections import why_lost
 from ledger.facts.allocation import Allocation
 from ledger.facts.deployment import Deployment
@@ -187,20 +188,7 @@ def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     if share.replicas:
         return _it_was(recorded, share.cluster, _replicas(share.replicas))
     number = recorded.decision.number
-    if not share.weight and share.weight is not None:
-        reason, why = "no_weight", "its weight, or its room, is 0"
-    elif share.odds is not None:
-        lot = recorded.decision.lot
-        drawn = "nobody" if lot is None else ", ".join(lot.draws)
-        odds = f"odds {share.odds}"
-        reason, why = (
-            "not_drawn",
-            f"its whole part is 0, and it was in the lot ({odds}): {drawn} won",
-        )
-    elif share.floor == 0:
-        reason, why = "floor", "its whole part is 0, and others have what the whole parts left over"
-    else:
-        reason, why = "weaker_claim", "others had the stronger claim to every replica"
+    reason, why = why_none(share, recorded.decision.lot)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
     return WhyNot(share.cluster, "lost", recorded.name, reason, (line,))
 
