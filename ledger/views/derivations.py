@@ -233,6 +233,30 @@ async def last_setting(
     )
 
 
+async def held_since(connection: asyncpg.Connection, fleet: str, *, at: int = NEWEST) -> int | None:
+    """Since which policy all decisions of a fleet are held, as of a position; None where they are not."""
+    lifted = await _held(connection, fleet, "DESC", after=-1, at=at, hold=False)
+    behind = -1 if lifted is None else lifted
+    return await _held(connection, fleet, "ASC", after=behind, at=at, hold=True)
+
+
+async def _held(
+    connection: asyncpg.Connection, fleet: str, order: str, *, after: int, at: int, hold: bool
+) -> int | None:
+    position: int | None = await connection.fetchval(
+        "SELECT position FROM ledger_api.events"  # noqa: S608 - the order is one of our own two words
+        " WHERE fleet = $1 AND subject = $1 AND type = 'ledger.policy.policy.changed.v1'"
+        "   AND position > $2 AND position <= $3 AND effect = 'applied'"
+        "   AND convert_from(payload, 'UTF8')::jsonb -> 'data' -> 'hold' = to_jsonb($4::boolean)"
+        f" ORDER BY position {order} LIMIT 1",
+        fleet,
+        after,
+        at,
+        hold,
+    )
+    return position
+
+
 async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int) -> datetime | None:
     """Fleet time at a position; None where there is no such event."""
     moment: datetime | None = await connection.fetchval(

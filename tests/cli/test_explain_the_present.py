@@ -174,3 +174,39 @@ def test_a_position_that_is_not_decided_and_a_decision_from_later_are_refused(
     assert "invalid_moment: --at 99: test is decided through position 4" in behind.stderr
     assert "invalid_moment: --at: position 3 is before decision 2" in later.stderr
     assert explained(database_url, "2", "--at", "4")["number"] == 2
+
+
+def test_a_newer_wish_that_waits_is_pending(database_url: str) -> None:
+    settle(database_url, PLACED)
+    answered = explained(database_url, "shop/cart")
+    settle(database_url, [policy_line(1, hold=True), cart(2, 6)])
+    held = explained(database_url, "shop/cart")
+    then = explained(database_url, "shop/cart", "--at", "3")
+    asyncio.run(ingested(database_url, [cart(3, 7)]))
+    behind = explained(database_url, "shop/cart")
+
+    assert answered["newer_wish"] is then["newer_wish"] is None
+    assert (held["newer_wish"]["waiting"], held["newer_wish"]["event"]["position"]) == ("hold", 5)
+    assert held["sections"]["pending"] == (
+        ["event 5 tells it anew, and a policy holds all decisions since event 4"]
+    )
+    assert behind["newer_wish"]["waiting"] == "undecided"
+    (line,) = behind["sections"]["pending"]
+    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 events wait")
+
+
+def test_a_wish_from_before_the_hold_does_not_wait(database_url: str) -> None:
+    moves = [policy_line(1, hold=True), policy_line(2, hold=False), cart(2, 4)]
+    settle(database_url, [*PLACED, *moves, policy_line(3, hold=True)])
+
+    assert explained(database_url, "shop/cart")["newer_wish"] is None
+
+
+def test_who_was_weighed_and_got_nothing_lost(database_url: str) -> None:
+    wide = workload_line(1, replicas=3, weights={"c1": 1, "c2": 0, "c3": 100})
+    settle(database_url, [*(cluster_line(number) for number in (1, 2, 3)), wide])
+
+    said = explained(database_url, "shop/cart")["sections"]["losers"]
+
+    assert "c2: got none: its weight, or its room, is 0 (no_weight)" in said
+    assert any(line.startswith("c1: ") for line in said)

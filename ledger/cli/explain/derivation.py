@@ -84,7 +84,7 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
     previous = None
     if decision.previous is not None:
         previous = await derivations.decision(connection, fleet, decision.previous)
-    named = _named(decision)
+    named = named_by(decision)
     wish = last = newer = removed = None
     if named is not None:
         object_, told, gone = named
@@ -133,7 +133,7 @@ def _wanted(outcome: Outcome) -> str:
             return outcome.kind
 
 
-def _named(decision: Decision) -> tuple[str, str, str] | None:
+def named_by(decision: Decision) -> tuple[str, str, str] | None:
     """Whose wish counts: its key, and the types of the events that tell it and end it."""
     if _wanted(decision.outcome) == "disk_placement":
         return decision.subject, VOLUME_TOLD, VOLUME_GONE

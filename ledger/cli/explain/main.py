@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final, cast, get_args
 import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
-from ledger.cli.explain import finding, pods, telling
+from ledger.cli.explain import finding, pods, telling, undecided
 from ledger.cli.explain.checking import Checked, check
 from ledger.cli.explain.derivation import Derivation, derive
 from ledger.cli.explain.finding import Kind, Meant
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, fold, page
-from ledger.cli.explain.undecided import Undecided
+from ledger.cli.explain.undecided import NewerWish, Undecided
 from ledger.cli.explain.why_not import WhyNot, why_not
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest
@@ -139,6 +139,7 @@ class Explained:
     standing: list[Recorded]
     places: list[Place] | None
     """None where what was in force so early was not kept."""
+    newer_wish: NewerWish | None
     pod: Pod | None
     why_not: WhyNot | None
     checked: Checked | None
@@ -153,6 +154,7 @@ class Explained:
         return telling.plain(
             self.of, self.again, self.sections, standing=self.standing, places=self.places
         ) | {
+            "newer_wish": telling.newer_wish(self.newer_wish),
             "pod": None if self.pod is None else telling.event(self.pod.seen),
             "why_not": None if self.why_not is None else asdict(self.why_not),
             "checked": None if self.checked is None else asdict(self.checked),
@@ -201,6 +203,11 @@ async def _explained(
     if pod is not None:
         there = await pods.here(connection, named, pod)
         sections.pod += pods.told(pod, there, as_of_now=position is None)
+    waits = None
+    if meant.subject is not None:
+        waits = await undecided.newer(connection, named, of, at=until)
+    if waits is not None:
+        sections.pending += [waits.line, *([""] if standing else [])]
     sections.pending += telling.pending(standing, places or [], as_of_now=position is None)
     if position is None:
         sections.now += telling.placed(places or [])
@@ -222,7 +229,7 @@ async def _explained(
     if checks:
         checked = check(of, again, await derivations.columns_apart(connection, of.recorded))
         sections.checked += checked.lines
-    return Explained(of, again, sections, standing, places, pod, why, checked)
+    return Explained(of, again, sections, standing, places, waits, pod, why, checked)
 
 
 async def _places(

@@ -21,7 +21,7 @@ from ledger.cli.explain import (
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
-from ledger.cli.explain.undecided import Undecided
+from ledger.cli.explain.undecided import NewerWish, Undecided
 from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
@@ -160,6 +160,11 @@ def undecided(found: Undecided) -> dict[str, Any]:
         "waiting": found.waiting,
         "wish": event(found.told),
     }
+
+
+def newer_wish(found: NewerWish | None) -> dict[str, Any] | None:
+    """For machines: what waits behind the newest decision."""
+    return None if found is None else {"waiting": found.waiting, "event": event(found.told)}
 
 
 def pending(
