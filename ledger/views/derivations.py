@@ -2,8 +2,8 @@
 
 Everything is read from ``ledger_api``, so that a reader's rights are enough, and found by an index:
 a decision by its number or as the newest about its subject, an event by its position or as the newest
-that speaks of an object. How long the history is shows nowhere; only ``subjects``, which somebody needs
-who misspelled a name, goes through all of it.
+that speaks of an object. How long the history is shows nowhere; only ``subjects``, which is asked for a
+name without its namespace and for one that means nothing, goes through all of it.
 """
 
 import json

@@ -1,7 +1,7 @@
 """``ledger explain``: how a decision came about, and what became of it since.
 
 It asks as a reader, over the documented views, so it tells nobody more than they may see. Everything
-is found by an index; the history is not folded again.
+is found by an index, but for a name without its namespace; the history is not folded again.
 """
 
 import json
