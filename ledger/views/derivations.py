@@ -2,10 +2,11 @@
 
 Everything is read from ``ledger_api``, so that a reader's rights are enough, and found by an index:
 a decision by its number or as the newest about its subject, an event by its position or as the newest
-that speaks of an object. How long the history is shows nowhere; only ``subjects``, which somebody needs
-who misspelled a name, goes through all of it.
+that speaks of an object. How long the history is shows nowhere; only ``subjects``, which is asked for a
+name without its namespace and for one that means nothing, goes through all of it.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +15,10 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import orjson
 
+from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
 from ledger.units import LARGEST_WHOLE_NUMBER
+from ledger.views.pages import NOT_KEPT
 
 NEWEST: Final = LARGEST_WHOLE_NUMBER
 """A position that nothing lies behind."""
@@ -28,6 +31,9 @@ class Recorded(NamedTuple):
     """Outside the database: fleet/incarnation/number."""
     digest: str
     decision: Decision
+    """What is understood of the record."""
+    spelled: bytes
+    """The record as it was read: what has the digest, and what more somebody put there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Told:
 
 
 class Place(NamedTuple):
-    """What is in force now at one place."""
+    """What is or was in force at one place."""
 
     kind: str
     subject: str
@@ -99,6 +105,19 @@ _KIND: Final = (
 async def decision(connection: asyncpg.Connection, fleet: str, number: int) -> Recorded | None:
     """The decision of a number."""
     return _recorded(await connection.fetchrow(f"{_DECISION} AND number = $2", fleet, number))
+
+
+async def columns_apart(connection: asyncpg.Connection, recorded: Recorded) -> list[str]:
+    """The columns in which SQL shows something else of a decision than its record says."""
+    row = await connection.fetchrow(
+        "SELECT result::text, reasons::text FROM ledger_api.decisions"
+        " WHERE fleet = $1 AND number = $2",
+        recorded.decision.fleet,
+        recorded.decision.number,
+    )
+    assert row is not None, "it was read from there"
+    spelled = json.loads(recorded.spelled)
+    return [name for name in ("result", "reasons") if json.loads(row[name]) != spelled[name]]
 
 
 async def newest(
@@ -214,6 +233,30 @@ async def last_setting(
     )
 
 
+async def held_since(connection: asyncpg.Connection, fleet: str, *, at: int = NEWEST) -> int | None:
+    """Since which policy all decisions of a fleet are held, as of a position; None where they are not."""
+    lifted = await _held(connection, fleet, "DESC", after=-1, at=at, hold=False)
+    behind = -1 if lifted is None else lifted
+    return await _held(connection, fleet, "ASC", after=behind, at=at, hold=True)
+
+
+async def _held(
+    connection: asyncpg.Connection, fleet: str, order: str, *, after: int, at: int, hold: bool
+) -> int | None:
+    position: int | None = await connection.fetchval(
+        "SELECT position FROM ledger_api.events"  # noqa: S608 - the order is one of our own two words
+        " WHERE fleet = $1 AND subject = $1 AND type = 'ledger.policy.policy.changed.v1'"
+        "   AND position > $2 AND position <= $3 AND effect = 'applied'"
+        "   AND convert_from(payload, 'UTF8')::jsonb -> 'data' -> 'hold' = to_jsonb($4::boolean)"
+        f" ORDER BY position {order} LIMIT 1",
+        fleet,
+        after,
+        at,
+        hold,
+    )
+    return position
+
+
 async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int) -> datetime | None:
     """Fleet time at a position; None where there is no such event."""
     moment: datetime | None = await connection.fetchval(
@@ -225,19 +268,33 @@ async def recorded_at(connection: asyncpg.Connection, fleet: str, position: int)
 
 
 async def places(
-    connection: asyncpg.Connection, fleet: str, wanted: Sequence[tuple[str, str]]
+    connection: asyncpg.Connection,
+    fleet: str,
+    wanted: Sequence[tuple[str, str]],
+    *,
+    at: int | None = None,
 ) -> list[Place]:
-    """What is in force now for these kinds and subjects, in order."""
-    rows = await connection.fetch(
-        "SELECT kind, subject, cluster, node, disk, count, number, since_position"
-        "  FROM ledger_api.placements"
-        " WHERE fleet = $1 AND (kind, subject) IN"
-        "       (SELECT * FROM unnest($2::text[], $3::text[]))"
-        " ORDER BY kind, subject, cluster, node, disk",
-        fleet,
-        [kind for kind, _ in wanted],
-        [subject for _, subject in wanted],
-    )
+    """What is in force for these kinds and subjects now, or was at a position, in order.
+
+    ``InvalidRequest`` where nobody kept what was in force so early.
+    """
+    there = "ledger_api.placements" if at is None else "ledger_api.placements_as_of($1, $4)"
+    try:
+        rows = await connection.fetch(
+            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
+            f"  FROM {there}"
+            " WHERE fleet = $1 AND (kind, subject) IN"
+            "       (SELECT * FROM unnest($2::text[], $3::text[]))"
+            " ORDER BY kind, subject, cluster, node, disk",
+            fleet,
+            [kind for kind, _ in wanted],
+            [subject for _, subject in wanted],
+            *(() if at is None else (at,)),
+        )
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == NOT_KEPT:
+            raise InvalidRequest("not_kept", str(error)) from None
+        raise
     return [Place(*row) for row in rows]
 
 
@@ -287,7 +344,8 @@ async def ending(connection: asyncpg.Connection, fleet: str, number: int) -> End
 def _recorded(row: asyncpg.Record | None) -> Recorded | None:
     if row is None:
         return None
-    return Recorded(row["decision"], row["digest"], from_record(row["record"]))
+    spelled = row["record"]
+    return Recorded(row["decision"], row["digest"], from_record(spelled), spelled)
 
 
 def _told(row: asyncpg.Record | None) -> Told | None:

@@ -23,6 +23,7 @@ from ledger.cli.explain.why_not import why_not
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.errors import InvalidRequest
+from ledger.facts.decision import record
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
 from ledger.facts.reason import Cause, DeadlineKind
@@ -97,7 +98,7 @@ async def test_every_decision_can_be_told_and_every_division_comes_out_again(
 
         assert {"asked", "steps", "changed", "caused_by"} <= set(sections.told())
         assert [one.differs for one in redone if one.differs] == [], recorded.name
-        checked = check(of, redone)
+        checked = check(of, redone, await derivations.columns_apart(reader, recorded))
         assert checked.holds, recorded.name
         if isinstance(of.outcome, Division) and of.outcome.selection is None:
             assert checked.inputs, recorded.name
@@ -307,10 +308,11 @@ async def test_another_record_is_found_out(reader: Connection) -> None:
     division = made.outcome
     assert isinstance(division, Division)
     more = replace(division, replicas=Replicas(division.replicas + 1))
-    forged = next_division._replace(decision=replace(made, outcome=more))
+    other = replace(made, outcome=more)
+    forged = next_division._replace(decision=other, spelled=record(other))
 
     of = await derive(reader, forged)
-    checked = check(of, telling.questions(of))
+    checked = check(of, telling.questions(of), [])
 
     assert (checked.digest, checked.redone, checked.inputs) == (False, False, None)
     assert not checked.holds
@@ -369,9 +371,9 @@ async def test_who_lost_is_told_with_the_recorded_reason(reader: Connection) -> 
             held = {instance.node for instance in outcome.instances}
         for name, code in outcome.losers.named:
             of = await derive(reader, recorded)
-            said = await why_not(reader, of, [], [], name)
+            said = await why_not(reader, of, [], [], name, [])
 
-            assert said.verdict == ("it_is" if name in held else "lost")
+            assert said.verdict == ("it_was" if name in held else "lost")
             assert said.reason == (None if name in held else code)
             asked_of += 1
     assert asked_of > 50

@@ -14,7 +14,7 @@ from ledger.cli.explain import telling
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import WIDTH, page
 from ledger.facts.allocation import Allocation
-from ledger.facts.decision import Decision
+from ledger.facts.decision import Decision, record
 from ledger.facts.eviction import Eviction
 from ledger.facts.refusal import Refusal
 from ledger.views.derivations import Recorded
@@ -50,6 +50,7 @@ def derivations(history: History) -> Iterator[Derivation]:
                 ),
                 ending=None,
                 newer=None,
+                gone=None,
             )
             known[made.number] = recorded(made)
             if not isinstance(made.outcome, Refusal | Eviction):
@@ -57,7 +58,7 @@ def derivations(history: History) -> Iterator[Derivation]:
 
 
 def recorded(made: Decision) -> Recorded:
-    return Recorded(f"{made.fleet}/{made.incarnation}/{made.number}", "", made)
+    return Recorded(f"{made.fleet}/{made.incarnation}/{made.number}", "", made, record(made))
 
 
 def wanted(made: Decision) -> str:

@@ -47,6 +47,8 @@ class Derivation:
     """What became of it, if it is a refusal."""
     newer: Recorded | None
     """The newest decision of the same kind about the subject, if there is one after it."""
+    gone: Told | None
+    """What removed the workload or volume, if it is not there."""
 
     @property
     def decision(self) -> Decision:
@@ -82,8 +84,8 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
     previous = None
     if decision.previous is not None:
         previous = await derivations.decision(connection, fleet, decision.previous)
-    named = _named(decision)
-    wish = last = newer = None
+    named = named_by(decision)
+    wish = last = newer = removed = None
     if named is not None:
         object_, told, gone = named
         wish = await derivations.last_said(connection, fleet, [object_], [told], at=known)
@@ -91,8 +93,11 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
             last = await derivations.newest(
                 connection, fleet, subject, [_wanted(decision.outcome)], below=decision.number
             )
-        if last is not None and await _began_anew(connection, decision, last, object_, gone, known):
+        if last is not None and await _began_anew(
+            connection, decision, last, object_, gone, wish, known
+        ):
             last = None
+        removed = await _removed(connection, fleet, object_, told, gone, at)
     if not isinstance(decision.outcome, Refusal | Admission):
         newer = await derivations.newest(connection, fleet, subject, [decision.kind], at=at)
         if newer is not None and newer.decision.number <= decision.number:
@@ -106,6 +111,7 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
         beside=await _beside(connection, decision),
         ending=await derivations.ending(connection, fleet, decision.number),
         newer=newer,
+        gone=removed,
     )
 
 
@@ -127,7 +133,7 @@ def _wanted(outcome: Outcome) -> str:
             return outcome.kind
 
 
-def _named(decision: Decision) -> tuple[str, str, str] | None:
+def named_by(decision: Decision) -> tuple[str, str, str] | None:
     """Whose wish counts: its key, and the types of the events that tell it and end it."""
     if _wanted(decision.outcome) == "disk_placement":
         return decision.subject, VOLUME_TOLD, VOLUME_GONE
@@ -137,9 +143,18 @@ def _named(decision: Decision) -> tuple[str, str, str] | None:
 
 
 async def _began_anew(
-    connection: Connection, decision: Decision, last: Recorded, object_: str, gone: str, known: int
+    connection: Connection,
+    decision: Decision,
+    last: Recorded,
+    object_: str,
+    gone: str,
+    wish: Told | None,
+    known: int,
 ) -> bool:
-    """Whether the life of which the last result is was over by then."""
+    """Whether the life of which the last result is was over by then, and another had begun.
+
+    What gives up what a life had is the last decision of that life, however much later it comes.
+    """
     before, now = last.decision.outcome, decision.outcome
     uids = [
         one.uid
@@ -149,7 +164,20 @@ async def _began_anew(
     if len(uids) == 2 and uids[0] != uids[1]:
         return True
     ended = await derivations.last_said(connection, decision.fleet, [object_], [gone], at=known)
-    return ended is not None and ended.position > last.decision.position
+    if ended is None or ended.position <= last.decision.position:
+        return False
+    return wish is not None and wish.position > ended.position
+
+
+async def _removed(
+    connection: Connection, fleet: str, object_: str, told: str, gone: str, at: int
+) -> Told | None:
+    """The decided event by which an object went by a position, if it did not come again."""
+    said = await derivations.last_said(connection, fleet, [object_], [told, gone], at=at)
+    if said is not None and said.effect is None:  # It is not decided yet.
+        through, _ = await derivations.decided_through(connection, fleet)
+        said = await derivations.last_said(connection, fleet, [object_], [told, gone], at=through)
+    return said if said is not None and said.type == gone else None
 
 
 async def _beside(connection: Connection, decision: Decision) -> tuple[Recorded, ...]:

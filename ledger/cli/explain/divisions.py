@@ -6,7 +6,7 @@ from typing import Any
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows
 from ledger.facts.decision import LotUse
-from ledger.facts.division import Division, Selection
+from ledger.facts.division import ClusterShare, Division, Selection
 
 
 def tell(of: Derivation, division: Division, sections: Sections) -> None:
@@ -113,16 +113,36 @@ def _selected(selection: Selection) -> list[str]:
 
 
 def _losers(of: Derivation, division: Division) -> list[str]:
-    """Who could not take part, and who was in the lot and not drawn."""
+    """Who could not take part, who was in the lot and not drawn, and who was weighed and got none."""
     drawn = () if of.decision.lot is None else of.decision.lot.draws
     lines = [
         f"{share.cluster}: was in the lot and not drawn"
         for share in division.shares
         if share.odds is not None and share.cluster not in drawn
     ]
+    if division.replicas:
+        lines += [
+            f"{share.cluster}: got none: {why} ({reason})"
+            for share in division.shares
+            if not share.replicas and share.odds is None
+            for reason, why in [why_none(share, of.decision.lot)]
+        ]
     if lines and not division.losers.counts:
         return lines
     return lines + losers(division.losers)
+
+
+def why_none(share: ClusterShare, lot: LotUse | None) -> tuple[str, str]:
+    """Why a cluster that took part got nothing: a code, and what it means."""
+    if not share.weight and share.weight is not None:
+        return "no_weight", "its weight, or its room, is 0"
+    if share.odds is not None:
+        drawn = "nobody" if lot is None else ", ".join(lot.draws)
+        told = f"its whole part is 0, and it was in the lot (odds {share.odds}): {drawn} won"
+        return "not_drawn", told
+    if share.floor == 0:
+        return "floor", "its whole part is 0, and others have what the whole parts left over"
+    return "weaker_claim", "others had the stronger claim to every replica"
 
 
 def lot(used: LotUse, division: Division) -> list[str]:

@@ -117,7 +117,11 @@ async def position_at(connection: Connection, fleet: str, at: str | None) -> int
         return None
     through, _ = await derivations.decided_through(connection, fleet)
     if re.fullmatch(r"[0-9]{1,18}", at):
-        return min(int(at), through)
+        if int(at) > through:
+            raise InvalidRequest(
+                "invalid_moment", f"--at {at}: {fleet} is decided through position {through}"
+            )
+        return int(at)
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
@@ -152,6 +156,12 @@ async def find(
                 "unknown_subject",
                 f"{what}: it is not in the log, which was restored to an earlier point; see"
                 f" {found_one.name}",
+            )
+        if found_one.decision.position > at:
+            raise InvalidRequest(
+                "invalid_moment",
+                f"--at: position {at} is before decision {wanted}, which was made at position"
+                f" {found_one.decision.position}",
             )
         return Meant(found_one, None)
     if kind == "decision":

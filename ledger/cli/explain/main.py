@@ -1,7 +1,7 @@
 """``ledger explain``: how a decision came about, and what became of it since.
 
 It asks as a reader, over the documented views, so it tells nobody more than they may see. Everything
-is found by an index; the history is not folded again.
+is found by an index, but for a name without its namespace; the history is not folded again.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final, cast, get_args
 import typer
 
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
-from ledger.cli.explain import finding, pods, telling
+from ledger.cli.explain import finding, pods, telling, undecided
 from ledger.cli.explain.checking import Checked, check
 from ledger.cli.explain.derivation import Derivation, derive
 from ledger.cli.explain.finding import Kind, Meant
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, fold, page
-from ledger.cli.explain.undecided import Undecided
+from ledger.cli.explain.undecided import NewerWish, Undecided
 from ledger.cli.explain.why_not import WhyNot, why_not
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest
@@ -137,7 +137,9 @@ class Explained:
     again: list[Redone]
     sections: Sections
     standing: list[Recorded]
-    places: list[Place]
+    places: list[Place] | None
+    """None where what was in force so early was not kept."""
+    newer_wish: NewerWish | None
     pod: Pod | None
     why_not: WhyNot | None
     checked: Checked | None
@@ -152,6 +154,7 @@ class Explained:
         return telling.plain(
             self.of, self.again, self.sections, standing=self.standing, places=self.places
         ) | {
+            "newer_wish": telling.newer_wish(self.newer_wish),
             "pod": None if self.pod is None else telling.event(self.pod.seen),
             "why_not": None if self.why_not is None else asdict(self.why_not),
             "checked": None if self.checked is None else asdict(self.checked),
@@ -195,22 +198,50 @@ async def _explained(
     parts = await _parts(connection, named, meant, at=until)
     standing = await derivations.open_refusals(connection, named, parts, at=position)
     wanted = [(kind, subject) for kind in PLACED for subject in parts]
-    # What was in force at an earlier position no view says.
-    places = [] if position is not None else await derivations.places(connection, named, wanted)
+    places = await _places(connection, named, wanted, position)
     pod = meant.pod
     if pod is not None:
         there = await pods.here(connection, named, pod)
         sections.pod += pods.told(pod, there, as_of_now=position is None)
-    sections.pending += telling.pending(standing, places)
-    sections.now += telling.now(places)
+    waits = None
+    if meant.subject is not None:
+        waits = await undecided.newer(connection, named, of, at=until)
+    if waits is not None:
+        sections.pending += [waits.line, *([""] if standing else [])]
+    sections.pending += telling.pending(standing, places or [], as_of_now=position is None)
+    if position is None:
+        sections.now += telling.placed(places or [])
+    elif places is None:
+        sections.then.append(f"what was in force at {position} was not kept")
+    else:
+        sections.then += telling.placed(places)
     why = None
     if place is not None:
-        why = await why_not(connection, of, standing, parts, place, at=until)
+        there = await derivations.places(
+            connection,
+            named,
+            wanted or [(kind, of.decision.subject) for kind in PLACED],
+            at=position,
+        )
+        why = await why_not(connection, of, standing, parts, place, there, at=until)
         sections.why_not += why.lines
-    checked = check(of, again) if checks else None
-    if checked is not None:
+    checked = None
+    if checks:
+        checked = check(of, again, await derivations.columns_apart(connection, of.recorded))
         sections.checked += checked.lines
-    return Explained(of, again, sections, standing, places, pod, why, checked)
+    return Explained(of, again, sections, standing, places, waits, pod, why, checked)
+
+
+async def _places(
+    connection: Connection, fleet: str, wanted: list[tuple[str, str]], position: int | None
+) -> list[Place] | None:
+    """What is in force, or was at a position; None where that was not kept, which the rest can do without."""
+    try:
+        return await derivations.places(connection, fleet, wanted, at=position)
+    except InvalidRequest as refused:
+        if refused.code != "not_kept":
+            raise
+        return None
 
 
 async def _parts(connection: Connection, fleet: str, meant: Meant, *, at: int) -> list[str]:

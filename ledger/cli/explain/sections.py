@@ -38,6 +38,7 @@ class Sections:
     changed: list[str] = field(default_factory=list)
     caused_by: list[str] = field(default_factory=list)
     now: list[str] = field(default_factory=list)
+    then: list[str] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
 
     def told(self) -> dict[str, list[str]]:
@@ -55,6 +56,7 @@ class Sections:
             "changed": self.changed,
             "caused_by": self.caused_by,
             "now": self.now,
+            "then": self.then,
             "checked": self.checked,
         }
         return {name: lines for name, lines in every.items() if lines}

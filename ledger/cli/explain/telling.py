@@ -21,12 +21,11 @@ from ledger.cli.explain import (
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
-from ledger.cli.explain.undecided import Undecided
+from ledger.cli.explain.undecided import NewerWish, Undecided
 from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
-from ledger.facts.decision import record
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
@@ -63,6 +62,8 @@ def heading(of: Derivation) -> list[str]:
             f"NOT THE NEWEST: #{of.newer.decision.number} decided the same at position"
             f" {of.newer.decision.position}"
         )
+    if of.gone is not None:
+        lines.append(f"GONE: event {of.gone.position} removed {of.gone.subject}")
     return lines
 
 
@@ -161,8 +162,15 @@ def undecided(found: Undecided) -> dict[str, Any]:
     }
 
 
-def pending(found: Sequence[Recorded], places: Sequence[Place]) -> list[str]:
-    """What stands refused, with what is short, what it waits for, and how much of it there is now."""
+def newer_wish(found: NewerWish | None) -> dict[str, Any] | None:
+    """For machines: what waits behind the newest decision."""
+    return None if found is None else {"waiting": found.waiting, "event": event(found.told)}
+
+
+def pending(
+    found: Sequence[Recorded], places: Sequence[Place], *, as_of_now: bool = True
+) -> list[str]:
+    """What stands refused, with what is short, what it waits for, and how much of it there is by then."""
     lines: list[str] = []
     for one in found:
         decision = one.decision
@@ -176,12 +184,12 @@ def pending(found: Sequence[Recorded], places: Sequence[Place]) -> list[str]:
                 f" {decision.position}"
             ),
             *refusals.short(refusal, decision.subject),
-            *_by_now(decision.subject, refusal, places),
+            *_by_now(decision.subject, refusal, places, "now" if as_of_now else "then"),
         ]
     return lines
 
 
-def _by_now(subject: str, refusal: Refusal, places: Sequence[Place]) -> list[str]:
+def _by_now(subject: str, refusal: Refusal, places: Sequence[Place], moment: str) -> list[str]:
     """A refusal is not recorded again while its reason stays, so its numbers may be of long ago."""
     workload, at, cluster = subject.partition("@")
     if refusal.wanted != "deployment" or not at:
@@ -192,11 +200,11 @@ def _by_now(subject: str, refusal: Refusal, places: Sequence[Place]) -> list[str
         if (one.kind, one.subject, one.cluster) == ("division", workload, cluster)
     )
     held = sum(one.held for one in places if (one.kind, one.subject) == ("deployment", subject))
-    return [f"by now: {share} of the division belong there, {held} are"] if share else []
+    return [f"by {moment}: {share} of the division belong there, {held} are"] if share else []
 
 
-def now(places: Sequence[Place]) -> list[str]:
-    """Where things are."""
+def placed(places: Sequence[Place]) -> list[str]:
+    """Where things are, or were."""
     if not places:
         return []
     body = [
@@ -218,7 +226,7 @@ def plain(
     sections: Sections,
     *,
     standing: Sequence[Recorded],
-    places: Sequence[Place],
+    places: Sequence[Place] | None,
 ) -> dict[str, Any]:
     """For machines; docs/explain.md tells the fields."""
     return {
@@ -228,12 +236,13 @@ def plain(
         "kind": of.decision.kind,
         "subject": of.decision.subject,
         "digest": of.recorded.digest,
-        "record": json.loads(record(of.decision)),
+        "record": json.loads(of.recorded.spelled),
         "event": None if of.cause is None else event(of.cause),
         "wish": None if of.wish is None else event(of.wish),
         "previous": _name(of.previous),
         "last_result": _name(of.last),
         "newer": _name(of.newer),
+        "gone": None if of.gone is None else event(of.gone),
         "ended": None
         if of.ending is None
         else {
@@ -250,10 +259,8 @@ def plain(
             }
             for one in again
         ],
-        "pending": [
-            {"decision": one.name, "record": json.loads(record(one.decision))} for one in standing
-        ],
-        "places": [place._asdict() for place in places],
+        "pending": [{"decision": one.name, "record": json.loads(one.spelled)} for one in standing],
+        "places": None if places is None else [place._asdict() for place in places],
         "sections": sections.told(),
     }
 
@@ -267,7 +274,7 @@ def _name(one: Recorded | None) -> dict[str, Any] | None:
         "number": decision.number,
         "position": decision.position,
         "branch": decision.branch,
-        "record": json.loads(record(decision)),
+        "record": json.loads(one.spelled),
     }
 
 

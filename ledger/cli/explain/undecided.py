@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD
+from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD, Derivation, named_by
 from ledger.log.database import Connection
 from ledger.views import derivations
 from ledger.views.derivations import Told
@@ -27,6 +27,39 @@ class Undecided:
     told: Told
     waiting: Waiting
     line: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewerWish:
+    """A wish, or its end, that no decision answers yet, though there are decisions about its object."""
+
+    told: Told
+    waiting: Waiting
+    line: str
+
+
+async def newer(connection: Connection, fleet: str, of: Derivation, *, at: int) -> NewerWish | None:
+    """What was said of a workload or volume last, where that still waits, and why."""
+    named = named_by(of.decision)
+    if named is None:
+        return None
+    object_, told, gone = named
+    said = await derivations.last_said(connection, fleet, [object_], [told, gone], at=at)
+    if said is None or said.position <= of.decision.position:
+        return None
+    what = "removes it" if said.type == gone else "tells it anew"
+    if said.effect is None:
+        _, behind = await derivations.decided_through(connection, fleet)
+        line = (
+            f"event {said.position} {what}, and is not decided yet: {behind} events wait to be"
+            " decided, see `ledger status`"
+        )
+        return NewerWish(said, "undecided", line)
+    since = await derivations.held_since(connection, fleet, at=at)
+    if since is None or since > said.position:
+        return None
+    line = f"event {said.position} {what}, and a policy holds all decisions since event {since}"
+    return NewerWish(said, "hold", line)
 
 
 async def find(connection: Connection, fleet: str, subject: str, *, at: int) -> Undecided | None:

@@ -5,13 +5,14 @@ what it was told to be by then often says which reason was its own. A place of w
 was not there to be asked.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ledger.cli.explain import disks, words
 from ledger.cli.explain.deployments import LOSERS_TOLD
 from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.divisions import why_none
 from ledger.cli.explain.sections import why_lost
 from ledger.facts.allocation import Allocation
 from ledger.facts.deployment import Deployment
@@ -21,10 +22,10 @@ from ledger.facts.reason import Losers
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
 from ledger.views import derivations
-from ledger.views.derivations import NEWEST, Recorded, Told
+from ledger.views.derivations import NEWEST, Place, Recorded, Told
 
-Verdict = Literal["it_is", "lost", "not_named", "not_asked", "unknown"]
-"""It is there after all; the record gives its reason; it lost and is only counted; nobody asked it;
+Verdict = Literal["it_is", "it_was", "lost", "not_named", "not_asked", "unknown"]
+"""It is there after all; it was, and nothing of it is in force there; the record gives its reason; it lost and is only counted; nobody asked it;
 or no event speaks of it."""
 
 PLACE_TOLD: Final = (
@@ -36,6 +37,14 @@ PLACE_TOLD: Final = (
     "ledger.disk.disk.upserted.v1",
     "ledger.disk.disk.removed.v1",
 )
+
+IN_FORCE: Final[Mapping[str, str]] = {
+    "division": "replicas",
+    "deployment": "instances",
+    "allocation": "tasks",
+    "disk_placement": "replicas",
+}
+"""What is counted of each kind that holds places."""
 
 STATES: Final = ("ready", "schedulable", "allow", "evicting", "node_ready", "node_allow")
 """What an event may say of a place that keeps work away from it."""
@@ -60,10 +69,14 @@ async def why_not(
     standing: Sequence[Recorded],
     parts: Sequence[str],
     place: str,
+    in_force: Sequence[Place],
     *,
     at: int = NEWEST,
 ) -> WhyNot:
-    """Why the subject of a decision, or one of its parts, is not at a place."""
+    """Why the subject of a decision, or one of its parts, is not at a place.
+
+    What is there is for the views to say: records stay when what they placed goes.
+    """
     fleet = of.decision.fleet
     asked = [of.recorded, *standing]
     for subject in parts:
@@ -71,11 +84,17 @@ async def why_not(
         found = await derivations.newest(connection, fleet, subject, ["deployment"], at=at)
         if found is not None and found.name != of.recorded.name:
             asked.append(found)
+    there = [one for one in in_force if _is_at(_where(one), place)]
+    if there and parts:
+        return await _it_is(connection, fleet, there, place)
     told = [one for recorded in asked for one in _told(recorded, place)]
-    for verdict in ("it_is", "lost"):
-        for one in told:
-            if one.verdict == verdict:
-                return one
+    if any(one.verdict == "it_was" for one in told) and there:
+        return await _it_is(connection, fleet, there, place)
+    for recorded in sorted(asked, key=lambda one: one.decision.number, reverse=True):
+        for verdict in ("it_was", "lost"):
+            for one in _told(recorded, place):
+                if one.verdict == verdict:
+                    return _since(one, of, at)
     # A decision that was named is asked about its own moment, a subject about now.
     known = of.decision.position - (of.decision.deadline is not None)
     said = await _said(connection, fleet, asked, place, at=at if parts else known)
@@ -104,17 +123,17 @@ def _told(recorded: Recorded, place: str) -> Iterator[WhyNot]:
             node = place.removeprefix(f"{outcome.cluster}/")
             held = sum(one.node == node for one in outcome.instances)
             if held:
-                yield _it_is(recorded, place, f"{held} of its instances")
+                yield _it_was(recorded, place, f"{held} of its instances")
             yield from _of_losers(recorded, outcome.losers, place, short=node)
         case DiskPlacement():
             for one in outcome.replicas:
                 if _is_at(disks.where(one), place):
-                    yield _it_is(recorded, place, one.replica)
+                    yield _it_was(recorded, place, one.replica)
             yield from _of_steps(recorded, outcome, place)
         case Allocation():
             there = sum(place in (one.node, f"{one.cluster}/{one.node}") for one in outcome.tasks)
             if there:
-                yield _it_is(recorded, place, f"{there} of its tasks")
+                yield _it_was(recorded, place, f"{there} of its tasks")
         case Refusal():
             cluster = recorded.decision.subject.rpartition("@")[2]
             node = place.removeprefix(f"{cluster}/")
@@ -128,30 +147,48 @@ def _is_at(full: str, place: str) -> bool:
     return f"/{full}/".find(f"/{place}/") >= 0
 
 
-def _it_is(recorded: Recorded, place: str, what: str) -> WhyNot:
-    line = f"it is: #{recorded.decision.number} has {what} on {place}"
-    return WhyNot(place, "it_is", recorded.name, None, (line,))
+def _where(one: Place) -> str:
+    return "/".join(filter(None, (one.cluster, one.node, one.disk)))
+
+
+async def _it_is(connection: Connection, fleet: str, there: Sequence[Place], place: str) -> WhyNot:
+    """What is in force at a place, of the kind that says it first: a cluster has its share, and nodes."""
+    kind = next(kind for kind in IN_FORCE if any(one.kind == kind for one in there))
+    of_kind = [one for one in there if one.kind == kind]
+    held, number = sum(one.held for one in of_kind), max(one.number for one in of_kind)
+    by = await derivations.decision(connection, fleet, number)
+    assert by is not None, "what is in force was decided"
+    what = _replicas(held) if kind == "division" else f"{held} of its {IN_FORCE[kind]}"
+    line = f"it is: #{number} has {what} on {place}"
+    return WhyNot(place, "it_is", by.name, None, (line,))
+
+
+def _replicas(count: int) -> str:
+    return "1 replica" if count == 1 else f"{count} replicas"
+
+
+def _it_was(recorded: Recorded, place: str, what: str) -> WhyNot:
+    """What a decision put somewhere; whether it is still there its record does not say."""
+    line = f"it was: #{recorded.decision.number} put {what} on {place}"
+    return WhyNot(place, "it_was", recorded.name, None, (line,))
+
+
+def _since(told: WhyNot, of: Derivation, at: int) -> WhyNot:
+    """What became of what a decision had put somewhere."""
+    if told.verdict != "it_was":
+        return told
+    when = "now" if at == NEWEST else f"at position {at}"
+    gone = "" if of.gone is None else ": it is gone"
+    line = f"{told.lines[0]}, and nothing of it is in force there {when}{gone}"
+    return replace(told, lines=(line,))
 
 
 def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     """A cluster that took part."""
     if share.replicas:
-        return _it_is(recorded, share.cluster, f"{share.replicas} replicas")
+        return _it_was(recorded, share.cluster, _replicas(share.replicas))
     number = recorded.decision.number
-    if not share.weight and share.weight is not None:
-        reason, why = "no_weight", "its weight, or its room, is 0"
-    elif share.odds is not None:
-        lot = recorded.decision.lot
-        drawn = "nobody" if lot is None else ", ".join(lot.draws)
-        odds = f"odds {share.odds}"
-        reason, why = (
-            "not_drawn",
-            f"its whole part is 0, and it was in the lot ({odds}): {drawn} won",
-        )
-    elif share.floor == 0:
-        reason, why = "floor", "its whole part is 0, and others have what the whole parts left over"
-    else:
-        reason, why = "weaker_claim", "others had the stronger claim to every replica"
+    reason, why = why_none(share, recorded.decision.lot)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
     return WhyNot(share.cluster, "lost", recorded.name, reason, (line,))
 

@@ -1,0 +1,212 @@
+"""``ledger explain`` of what was touched, is gone, waits, or was otherwise once: it says so."""
+
+import asyncio
+import json
+from typing import Any
+
+from ledger.log.database import connect
+from tests.cli.test_explain import HISTORY, asked, ingested, line, settle
+from tests.events_for_tests import cluster_line, policy_line, workload_line
+
+
+def explained(url: str, *said: str) -> dict[str, Any]:
+    """What machines are told."""
+    answer = asked(url, *said, "--json")
+    assert answer.exit_code in (0, 1), answer.stderr
+    told: dict[str, Any] = json.loads(answer.stdout)
+    return told
+
+
+def touch(url: str, statement: str) -> None:
+    """Change history, as only a superuser can who means to."""
+
+    async def touched() -> None:
+        connection = await connect(url, None)
+        async with connection.transaction():
+            await connection.execute("SET LOCAL session_replication_role = replica")
+            assert await connection.execute(statement) == "UPDATE 1"
+        await connection.close()
+
+    asyncio.run(touched())
+
+
+def test_what_somebody_put_into_a_record_is_shown_and_found_out(database_url: str) -> None:
+    settle(database_url, HISTORY)
+    touch(
+        database_url,
+        "UPDATE ledger.decisions SET record = convert_to("
+        " '{\"approved_by\":\"mallory\",' || substr(convert_from(record, 'UTF8'), 2), 'UTF8')"
+        " WHERE number = 1",
+    )
+
+    genuine = explained(database_url, "0", "--check")
+    touched = explained(database_url, "1", "--check")
+    said = asked(database_url, "1", "--check")
+
+    assert genuine["checked"]["digest"]
+    assert not touched["checked"]["digest"]
+    assert touched["record"]["approved_by"] == "mallory"
+    assert said.exit_code == 1
+    assert "THE RECORD DOES NOT HAVE ITS DIGEST" in said.stdout
+
+
+def test_columns_that_say_something_else_than_the_record_are_found_out(database_url: str) -> None:
+    settle(database_url, HISTORY)
+    touch(
+        database_url,
+        "UPDATE ledger.decisions SET result = result || '{\"replicas\": 9}' WHERE number = 0",
+    )
+    touch(
+        database_url,
+        "UPDATE ledger.decisions SET reasons = reasons || '{\"more\": 1}' WHERE number = 1",
+    )
+
+    answers = [explained(database_url, number, "--check") for number in ("0", "1", "2")]
+
+    assert [one["checked"]["columns"] for one in answers] == [["result"], ["reasons"], []]
+    assert asked(database_url, "0", "--check").exit_code == 1
+    assert all(one["checked"]["digest"] for one in answers)
+
+
+def cart(number: int, replicas: int) -> bytes:
+    """A workload over clusters, and on the nodes of each."""
+    told = json.loads(workload_line(number, replicas=replicas, weights={"c1": 1, "c2": 0}))
+    told["data"] |= {"request": {"cpu": "100m", "memory": 1}, "deploy": {"strategy": "AUTO"}}
+    return json.dumps(told).encode()
+
+
+def removal(name: str = "cart") -> bytes:
+    return line("workload.workload.removed", f"shop/{name}", namespace="shop", name=name)
+
+
+NODE = line("cluster.node.upserted", "c1/n1", cluster="c1", name="n1", cpu="4", memory=100)
+PLACED = [cluster_line(1), cluster_line(2), NODE, cart(1, 4)]
+GONE = [*PLACED, removal()]
+
+
+def test_what_is_given_up_is_the_last_result(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    said = explained(database_url, "shop/cart@c1")
+
+    assert said["sections"]["changed"][-1].startswith("against #1")
+    assert said["last_result"]["number"] == 1
+    assert said["sections"]["last_result"][0] == "#1 at position 3: 4 instances of 4"
+
+
+def test_what_is_given_up_late_is_the_last_result(database_url: str) -> None:
+    settle(
+        database_url, [*PLACED, policy_line(1, hold=True), removal(), policy_line(2, hold=False)]
+    )
+
+    said = explained(database_url, "shop/cart@c1")
+
+    assert said["event"]["position"] == 6
+    assert said["last_result"]["number"] == 1
+
+
+def test_another_life_begins_without_a_last_result(database_url: str) -> None:
+    settle(database_url, [*GONE, cart(2, 5)])
+
+    said = explained(database_url, "shop/cart")
+
+    assert said["last_result"] is None
+    assert said["gone"] is None
+
+
+def test_what_was_removed_says_by_which_event(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    said = asked(database_url, "shop/cart")
+    told = explained(database_url, "shop/cart")
+    before = explained(database_url, "shop/cart", "--at", "3")
+
+    assert "\nGONE: event 4 removed shop/cart\n" in said.stdout
+    assert told["gone"]["position"] == 4
+    assert before["gone"] is None
+
+
+def test_what_is_removed_by_an_event_that_waits_is_not_gone_yet(database_url: str) -> None:
+    settle(database_url, PLACED)
+    asyncio.run(ingested(database_url, [removal()]))
+
+    assert explained(database_url, "shop/cart")["gone"] is None
+
+
+def test_nothing_is_where_a_removed_workload_was(database_url: str) -> None:
+    settle(database_url, GONE)
+
+    gone = explained(database_url, "shop/cart", "--why-not", "c1")["why_not"]
+    there = explained(database_url, "shop/cart", "--why-not", "c1", "--at", "3")["why_not"]
+    node = explained(database_url, "shop/cart", "--why-not", "c1/n1", "--at", "3")["why_not"]
+    by_number = explained(database_url, "0", "--why-not", "c1")["why_not"]
+
+    assert gone["verdict"] == by_number["verdict"] == "it_was"
+    assert gone["lines"] == (
+        ["it was: #0 put 4 replicas on c1, and nothing of it is in force there now: it is gone"]
+    )
+    assert (there["verdict"], there["decision"]) == ("it_is", "test/1/0")
+    assert node["lines"] == ["it is: #1 has 4 of its instances on c1/n1"]
+
+
+def test_what_was_in_force_then_is_told(database_url: str) -> None:
+    settle(database_url, [*PLACED, cart(2, 6)])
+
+    then = explained(database_url, "shop/cart", "--at", "3")
+    said = asked(database_url, "shop/cart", "--at", "3")
+    now = explained(database_url, "shop/cart")
+
+    assert [place["held"] for place in then["places"]] == [4, 4]
+    assert [place["held"] for place in now["places"]] == [6, 6]
+    assert "\nTHEN\n" in said.stdout
+    assert "now" not in then["sections"]
+
+
+def test_a_position_that_is_not_decided_and_a_decision_from_later_are_refused(
+    database_url: str,
+) -> None:
+    settle(database_url, GONE)
+
+    behind = asked(database_url, "shop/cart", "--at", "99")
+    later = asked(database_url, "2", "--at", "3")
+
+    assert behind.exit_code == later.exit_code == 70
+    assert "invalid_moment: --at 99: test is decided through position 4" in behind.stderr
+    assert "invalid_moment: --at: position 3 is before decision 2" in later.stderr
+    assert explained(database_url, "2", "--at", "4")["number"] == 2
+
+
+def test_a_newer_wish_that_waits_is_pending(database_url: str) -> None:
+    settle(database_url, PLACED)
+    answered = explained(database_url, "shop/cart")
+    settle(database_url, [policy_line(1, hold=True), cart(2, 6)])
+    held = explained(database_url, "shop/cart")
+    then = explained(database_url, "shop/cart", "--at", "3")
+    asyncio.run(ingested(database_url, [cart(3, 7)]))
+    behind = explained(database_url, "shop/cart")
+
+    assert answered["newer_wish"] is then["newer_wish"] is None
+    assert (held["newer_wish"]["waiting"], held["newer_wish"]["event"]["position"]) == ("hold", 5)
+    assert held["sections"]["pending"] == (
+        ["event 5 tells it anew, and a policy holds all decisions since event 4"]
+    )
+    assert behind["newer_wish"]["waiting"] == "undecided"
+    (line,) = behind["sections"]["pending"]
+    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 events wait")
+
+
+def test_a_wish_from_before_the_hold_does_not_wait(database_url: str) -> None:
+    moves = [policy_line(1, hold=True), policy_line(2, hold=False), cart(2, 4)]
+    settle(database_url, [*PLACED, *moves, policy_line(3, hold=True)])
+
+    assert explained(database_url, "shop/cart")["newer_wish"] is None
+
+
+def test_who_was_weighed_and_got_nothing_lost(database_url: str) -> None:
+    wide = workload_line(1, replicas=3, weights={"c1": 1, "c2": 0, "c3": 100})
+    settle(database_url, [*(cluster_line(number) for number in (1, 2, 3)), wide])
+
+    said = explained(database_url, "shop/cart")["sections"]["losers"]
+
+    assert "c2: got none: its weight, or its room, is 0 (no_weight)" in said
+    assert any(line.startswith("c1: ") for line in said)
