@@ -136,6 +136,23 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
     assert "ledger-scheduling[plots]" in without.stderr
 
 
+def test_a_question_that_is_refused_leaves_the_kept_branch_as_it_was(
+    database_url: str, tmp_path: Path
+) -> None:
+    asyncio.run(decided(database_url))
+    kept = tmp_path / "kept"
+    asked(database_url, "--without", "4", "--keep", str(kept))
+    before = kept.read_bytes()
+
+    refused = asked(database_url, "--without", "999", "--keep", str(kept))
+    taken = asked(database_url, "--without", "3", "--keep", str(tmp_path))
+
+    assert (refused.exit_code, "unknown_event" in refused.stderr) == (70, True)
+    assert kept.read_bytes() == before
+    assert (taken.exit_code, "Is a directory" in taken.stderr) == (78, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
 def test_a_log_with_a_hole_says_so(database_url: str) -> None:
     asyncio.run(decided(database_url))
 

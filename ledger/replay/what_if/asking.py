@@ -22,7 +22,7 @@ from ledger.log.history import decided_pages
 from ledger.reducers.world import World
 from ledger.replay.what_if.branch import BEFORE_ALL, Course, Moment, Place, begun
 from ledger.replay.what_if.comparison import Comparison
-from ledger.replay.what_if.kept import Heading, Keeping, KeptBranch
+from ledger.replay.what_if.kept import Heading, Keeping, KeptBranch, keeping
 from ledger.replay.what_if.measures import Measures, all_places, measured
 from ledger.replay.what_if.question import Question
 from ledger.units import Position
@@ -75,11 +75,8 @@ async def ask(
     other = None if against is None else _opened(against, heading)
     course = begun(question, genesis)
     with seldom_collected(), ExitStack() as open_:
-        keeping = None
-        if keep is not None:
-            file = open_.enter_context(keep.open("w", encoding="utf-8"))
-            keeping = Keeping(file, heading)
-        both = _Both(course, Comparison(), other, keeping)
+        kept = None if keep is None else open_.enter_context(keeping(keep, heading))
+        both = _Both(course, Comparison(), other, kept)
         every = max(1, last // SAMPLES)
         expected = 0
         async for page in decided_pages(connection, fleet, through=last):

@@ -3,16 +3,19 @@
 Lines of JSON. The first says of which log it is a branch, up to where, and what was otherwise; the
 last says that it is whole. Decisions are spelled as records, so whatever reads records reads these.
 A kept branch is compared with another one only where both are of the same log up to the same event.
+
+A file gets its name once the branch is whole; until then what was kept under that name stays.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
-from ledger.errors import InvalidRequest
+from ledger.errors import InvalidRequest, SetupProblem
 from ledger.facts.decision import Decision, from_record, record
 from ledger.facts.places import Places
 from ledger.replay.what_if.branch import Place
@@ -58,6 +61,28 @@ class Keeping:
 
     def _write(self, told: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(told) + "\n")
+
+
+@contextmanager
+def keeping(path: Path, heading: Heading) -> Iterator[Keeping]:
+    """Keep a branch under a name that it has only if the block ends well."""
+    # A link stays one, and what is no file, such as /dev/stdout, cannot be replaced.
+    target = path.resolve()
+    replaced = target.is_file() or not target.exists()
+    beside = target.with_name(f".{target.name}.new") if replaced else target
+    try:
+        file = beside.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SetupProblem(f"{path}: {error.strerror}") from error
+    try:
+        with file:
+            yield Keeping(file, heading)
+        if replaced:
+            beside.replace(target)
+    except BaseException:
+        if replaced:
+            beside.unlink(missing_ok=True)
+        raise
 
 
 class KeptBranch:
