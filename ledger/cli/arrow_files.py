@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from ledger.errors import SetupProblem
 from ledger.log.archive.parquet import require as require_pyarrow
 from ledger.views.query import Answer
 
@@ -15,9 +16,11 @@ MOST_DIGITS: Final = 76
 """What a decimal of Arrow holds. A column with a larger number is written as text."""
 
 
-def require() -> None:
+def require(file: Path) -> None:
     """Say what is missing before anything is asked."""
     require_pyarrow("Arrow and Parquet files")
+    if not file.resolve().parent.is_dir():
+        raise SetupProblem(f"{file}: there is no such directory")
 
 
 def write_parquet(answer: Answer, file: Path) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ledger.cli import arrow_files
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
-from ledger.cli.run import run
+from ledger.cli.run import MISCONFIGURED, run
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
 from ledger.log.database import Connection, connect, connected, refusals_named
@@ -77,7 +77,7 @@ def sql(
 
     async def main() -> Answer:
         if file is not None:
-            arrow_files.require()
+            arrow_files.require(file)
         async with connected(await locate(database_url, data), "ledger_reader") as connection:
             with refusals_named():
                 await begin(connection)
@@ -88,7 +88,11 @@ def sql(
         show(answer, form)
         return
     write = arrow_files.write_parquet if parquet is not None else arrow_files.write_arrow
-    write(answer, file)
+    try:
+        write(answer, file)
+    except OSError as error:
+        complain(f"{file}: {error.strerror or error}")
+        raise typer.Exit(MISCONFIGURED) from error
     aside.print(f"{_counted(answer)} written to {file}", soft_wrap=True)
 
 

@@ -13,6 +13,16 @@ STATEMENT_SECONDS: Final = 60
 
 NOT_KEPT: Final = "LG014"
 
+SURROUNDINGS: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+"""What Postgres says of itself and not of a question; everything else it says is a refusal by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -35,17 +45,20 @@ async def ask(connection: asyncpg.Connection, query: str) -> Answer:
     """Put a question over such a connection; InvalidRequest where it is none."""
     try:
         prepared = await connection.prepare(query)
+        if prepared.get_parameters():
+            raise InvalidRequest("invalid_query", "$1: nobody is there to give it a value")
         rows = await prepared.fetch()
     except asyncpg.ReadOnlySQLTransactionError as error:
         raise InvalidRequest("read_only", str(error)) from error
     except asyncpg.QueryCanceledError as error:
         raise InvalidRequest("too_slow", f"no answer within {STATEMENT_SECONDS} s") from error
-    except (asyncpg.SyntaxOrAccessError, asyncpg.DataError) as error:
-        raise InvalidRequest("invalid_query", str(error)) from error
-    except asyncpg.PostgresError as error:
-        if error.sqlstate == NOT_KEPT:
-            raise InvalidRequest("not_kept", str(error)) from error
+    except SURROUNDINGS:
         raise
+    except (asyncpg.InternalServerError, asyncpg.PostgresSystemError) as error:
+        raise InvalidRequest("no_answer", str(error)) from error
+    except asyncpg.PostgresError as error:
+        code = "not_kept" if error.sqlstate == NOT_KEPT else "invalid_query"
+        raise InvalidRequest(code, str(error)) from error
     columns = prepared.get_attributes()
     return Answer(
         tuple(column.name for column in columns),

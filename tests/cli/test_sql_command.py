@@ -84,7 +84,7 @@ def test_a_number_too_large_for_a_decimal_is_text() -> None:
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SetupProblem, match=r"pip install 'ledger-scheduling\[arrow\]'"):
-        arrow_files.require()
+        arrow_files.require(Path("file"))
 
 
 def test_statements_are_asked_one_after_the_other(database_url: str) -> None:
@@ -110,6 +110,33 @@ def test_a_mistake_is_told_and_ends_a_script(database_url: str) -> None:
 
     assert "invalid_query" in answer.stderr
     assert "one" not in answer.stdout
+
+
+@pytest.mark.parametrize("form", ["--parquet", "--arrow"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(
+    form: str, database_url: str, tmp_path: Path
+) -> None:
+    nowhere = sql(database_url, "SELECT nonsense", form, str(tmp_path / "no" / "file"), code=78)
+    taken = sql(database_url, "SELECT 1 AS one", form, "/proc/version", code=78)
+
+    assert "there is no such directory" in nowhere.stderr
+    assert "/proc/version: " in taken.stderr
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "INSERT INTO placements VALUES (1)",
+        "SELECT $1::text",
+        "DECLARE c CURSOR FOR SELECT 1",
+        "COMMIT AND CHAIN",
+        "SELECT 1; SELECT 2",
+    ],
+)
+def test_whatever_postgres_says_of_a_question_is_a_refusal_by_name(
+    asked: str, database_url: str
+) -> None:
+    assert "invalid_query" in sql(database_url, asked, code=70).stderr
 
 
 def test_a_reader_writes_nothing(database_url: str) -> None:

@@ -121,6 +121,7 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
         (("--set", "hold=true", "--at", "3"), 70, "nothing_otherwise"),
         (("--with", str(tmp_path / "none")), 70, "invalid_event"),
         (("--against", str(broken)), 70, "not_a_branch"),
+        (("--against", str(tmp_path / "none")), 70, "not_a_branch"),
         (("--set", "hold=true", "--against", "x", "--keep", "x"), 70, "not_a_branch"),
         (("--set", "hold=true", "--keep", str(tmp_path / "no" / "x")), 78, "no such directory"),
         (("--set", "hold=true", "--plot", "a.gif"), 78, ".png or .svg"),
