@@ -15,6 +15,7 @@ from rich.table import Table
 from ledger.cli import arrow_files
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
 from ledger.cli.run import MISCONFIGURED, run
+from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
 from ledger.log.database import Connection, connect, connected, refusals_named
@@ -184,7 +185,7 @@ async def _answer(connection: Connection, asked: str) -> Answer:
 
 
 def _statements(*, interactive: bool) -> Iterator[str]:
-    """What is asked, one after the other: a line with a backslash, or everything up to a semicolon."""
+    """What is asked, one after the other: a line with a backslash, or a statement up to its semicolon."""
     if interactive:
         aside.print("\\? for help, \\q to leave", style="dim")
     said = ""
@@ -207,9 +208,5 @@ def _statements(*, interactive: bool) -> Iterator[str]:
         elif not said and command.startswith("\\d"):
             yield command
         else:
-            said += line + "\n"
-            if command.endswith(";"):
-                yield said.strip().removesuffix(";")
-                said = ""
-            elif not said.strip():
-                said = ""
+            statements, said = parted(f"{said}{line}\n")
+            yield from statements

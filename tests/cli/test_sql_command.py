@@ -98,6 +98,16 @@ def test_statements_are_asked_one_after_the_other(database_url: str) -> None:
     assert told[6:] == ["three", "3"]
 
 
+def test_a_semicolon_ends_a_statement_wherever_it_stands(database_url: str) -> None:
+    asked = (
+        "SELECT 1 AS a; SELECT 2 AS b; -- one\nSELECT 'x;\ny' AS c;\n/* \\q */ SELECT 3 AS d -- end"
+    )
+
+    told = sql(database_url, "--json", said=asked).stdout.splitlines()
+
+    assert [json.loads(line) for line in told] == [{"a": 1}, {"b": 2}, {"c": "x;\ny"}, {"d": 3}]
+
+
 def test_views_are_listed(database_url: str) -> None:
     told = sql(database_url, said="\\d\n").stdout
 
