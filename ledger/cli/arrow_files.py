@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -62,13 +63,13 @@ def _array(type_: str, values: Sequence[Any]) -> Any:
             return pa.array(values, pa.bool_())
         case "bytea":
             return pa.array(values, pa.binary())
-        case "timestamptz":
+        case "timestamptz" if all(isinstance(one, datetime | None) for one in values):
             return pa.array(values, pa.timestamp("us", tz="UTC"))
-        case "date":
+        case "date" if all(isinstance(one, date | None) for one in values):
             return pa.array(values, pa.date32())
         case "numeric" if (exact := _decimal(values)) is not None:
             return pa.array(values, exact)
-        case _:
+        case _:  # And moments, days and numbers that Arrow does not have.
             return pa.array([None if one is None else str(one) for one in values], pa.string())
 
 

@@ -1,11 +1,12 @@
 """``ledger sql``: a query as a reader, or a prompt for many, with an answer in the form that is wanted."""
 
 import asyncio
-import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,7 +20,7 @@ from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
 from ledger.log.database import Connection, connect, connected, refusals_named
-from ledger.views.query import Answer, ask, begin, columns_of
+from ledger.views.query import Answer, ask, begin, columns_of, exactly
 
 NUMERIC: Final = (int, float)
 
@@ -62,7 +63,8 @@ def sql(
 
     Try `ledger sql "SELECT * FROM placements"`, or `ledger sql` for a prompt: the schema ledger_api is
     searched first. All views, their columns and the functions that tell how it was at an earlier
-    position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there.
+    position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there,
+    and no two columns may have one name.
     """
     form = Form.JSON if as_json else Form.CSV if as_csv else Form.TABLE
     wanted = [one for one in (as_json, as_csv, parquet, arrow) if one]
@@ -82,7 +84,9 @@ def sql(
         async with connected(await locate(database_url, data), "ledger_reader") as connection:
             with refusals_named():
                 await begin(connection)
-                return await ask(connection, asked)
+                await exactly(connection)
+                distinct = file is not None or form is Form.JSON
+                return await ask(connection, asked, distinct=distinct)
 
     answer = run(main)
     if file is None:
@@ -101,27 +105,47 @@ def show(answer: Answer, form: Form) -> None:
     """Print an answer."""
     match form:
         case Form.JSON:
+            names = [json.dumps(name) for name in answer.names]
             for row in answer.rows:
-                typer.echo(json.dumps(dict(zip(answer.names, map(_plain, row), strict=True))))
+                values = map(_json, row, answer.types)
+                pairs = [f"{name}: {value}" for name, value in zip(names, values, strict=True)]
+                typer.echo(f"{{{', '.join(pairs)}}}")
         case Form.CSV:
-            writer = csv.writer(sys.stdout)
-            writer.writerow(answer.names)
-            writer.writerows([_text(value) for value in row] for row in answer.rows)
+            sys.stdout.write(_line(answer.names))
+            sys.stdout.writelines(map(_line, answer.rows))
         case Form.TABLE:
             _print_table(answer)
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, *NUMERIC)):
-        return value
+def _json(value: Any, type_: str) -> str:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return _text(value)
+        return f"[{', '.join(_json(one, type_.removesuffix('[]')) for one in value)}]"
+    if value is not None and type_ in {"json", "jsonb"}:
+        # As it is: numbers have digits there that a float has not. A line break can only be a blank.
+        return str(value).replace("\n", " ").replace("\r", " ")
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(_text(value))
+    plain = value is None or isinstance(value, (bool, *NUMERIC))
+    return json.dumps(value if plain else _text(value))
+
+
+def _line(row: Iterable[Any]) -> str:
+    return ",".join(map(_cell, row)) + "\r\n"
+
+
+def _cell(value: Any) -> str:
+    """As COPY does it: nothing at all is NULL, and an empty text has quotes."""
+    text = _text(value)
+    if value is not None and (not text or any(one in text for one in ',"\r\n')):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return "\\x" + value.hex()
+    if isinstance(value, float) and not isfinite(value):
+        return str(Decimal(value))
     return "" if value is None else str(value)
 
 
@@ -160,7 +184,7 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
                 if connection is None or connection.is_closed():
                     connection = runner.run(_reading(url))
                     afterwards.callback(connection.terminate)
-                answer = runner.run(_answer(connection, asked))
+                answer = runner.run(_answer(connection, asked, distinct=form is Form.JSON))
             except LedgerError as error:
                 complain(error)
                 if not interactive:
@@ -174,14 +198,15 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
 async def _reading(url: str) -> Connection:
     connection = await connect(url, "ledger_reader")
     await begin(connection)
+    await exactly(connection)
     return connection
 
 
-async def _answer(connection: Connection, asked: str) -> Answer:
+async def _answer(connection: Connection, asked: str, *, distinct: bool) -> Answer:
     with refusals_named():
         if asked.startswith("\\d"):
             return await columns_of(connection, asked.removeprefix("\\d").strip() or None)
-        return await ask(connection, asked)
+        return await ask(connection, asked, distinct=distinct)
 
 
 def _statements(*, interactive: bool) -> Iterator[str]:
