@@ -66,9 +66,11 @@ async def ask(
     """Fold the log and a branch of it; nothing is written but the file in which it is kept."""
     genesis = await fleets.read_genesis(connection, fleet)
     decided, _ = await decisions.cursor(connection, fleet)
-    last = decided if through is None else min(through, decided)
-    if genesis is None or last < 0:
+    last = decided if through is None else through
+    if genesis is None or decided < 0:
         raise InvalidRequest("nothing_decided", f"fleet {fleet.name} has decided nothing yet")
+    if last > decided:
+        raise InvalidRequest("invalid_moment", f"{last}: only {decided + 1} events were decided")
     incarnation = await fleets.incarnation(connection, fleet)
     root = await trees.root_at(connection, fleet.number, "events", size=last + 1)
     heading = Heading(fleet.name, incarnation, last, root.hex(), asked)
