@@ -52,16 +52,18 @@ async def begin(connection: asyncpg.Connection) -> None:
 async def exactly(connection: asyncpg.Connection) -> None:
     """Have every answer over a connection say what Postgres says, of times too.
 
-    Python's moments and days end in the year 9999 and know no infinity, and its intervals no months: a
-    moment or a day that is none of Python's is text here, and an interval is what Postgres writes.
+    Python's moments and days end in the year 9999 and know no infinity, its intervals no months and its
+    days no 24:00. A moment or a day that is none of Python's is text here; intervals and times of a day
+    are what Postgres writes.
     """
     for name, decoder in (("timestamptz", _moment), ("timestamp", _local), ("date", _day)):
         await connection.set_type_codec(
             name, schema="pg_catalog", encoder=_never, decoder=decoder, format="tuple"
         )
-    await connection.set_type_codec(
-        "interval", schema="pg_catalog", encoder=str, decoder=str, format="text"
-    )
+    for name in ("interval", "time", "timetz"):
+        await connection.set_type_codec(
+            name, schema="pg_catalog", encoder=str, decoder=str, format="text"
+        )
 
 
 def _never(value: object) -> NoReturn:

@@ -68,7 +68,7 @@ ODD = (
     " ARRAY['infinity', '-infinity', '0044-03-15 BC 12:00Z', '10000-01-01 00:00Z',"
     " '1999-12-31 23:59:59.5Z']::timestamptz[] AS moments, 'infinity'::timestamp AS local,"
     " ARRAY['infinity', '0001-01-01', '0001-12-31 BC', '9999-12-31', '10000-02-29']::date[] AS days,"
-    " interval '1 month 2 days -3 hours' AS span, ARRAY[interval '1 year', NULL] AS spans,"
+    " interval '1 month 2 days -3 hours' AS span, ARRAY[interval '1 year', NULL] AS spans, '24:00'::time AS midnight,"
     ' E\'{"a":\\n[1.10, 1e400, "\\\\n"]}\'::json AS told, ARRAY[\'{"b": null}\']::jsonb[] AS many'
 )
 
@@ -94,6 +94,7 @@ def test_what_no_number_or_moment_of_python_is_stays_what_it_is(database_url: st
         "days": ["infinity", "0001-01-01", "0001-12-31 BC", "9999-12-31", "10000-02-29"],
         "span": "1 mon 2 days -03:00:00",
         "spans": ["1 year", None],
+        "midnight": "24:00:00",
         "told": {"a": [Decimal("1.10"), Decimal("1e400"), "\n"]},
         "many": [{"b": None}],
     }
