@@ -4,10 +4,12 @@
 """
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from ledger.errors import SetupProblem
 from ledger.log.archive.parquet import require as require_pyarrow
 from ledger.views.query import Answer
 
@@ -15,9 +17,11 @@ MOST_DIGITS: Final = 76
 """What a decimal of Arrow holds. A column with a larger number is written as text."""
 
 
-def require() -> None:
+def require(file: Path) -> None:
     """Say what is missing before anything is asked."""
     require_pyarrow("Arrow and Parquet files")
+    if not file.resolve().parent.is_dir():
+        raise SetupProblem(f"{file}: there is no such directory")
 
 
 def write_parquet(answer: Answer, file: Path) -> None:
@@ -59,13 +63,13 @@ def _array(type_: str, values: Sequence[Any]) -> Any:
             return pa.array(values, pa.bool_())
         case "bytea":
             return pa.array(values, pa.binary())
-        case "timestamptz":
+        case "timestamptz" if all(isinstance(one, datetime | None) for one in values):
             return pa.array(values, pa.timestamp("us", tz="UTC"))
-        case "date":
+        case "date" if all(isinstance(one, date | None) for one in values):
             return pa.array(values, pa.date32())
         case "numeric" if (exact := _decimal(values)) is not None:
             return pa.array(values, exact)
-        case _:
+        case _:  # And moments, days and numbers that Arrow does not have.
             return pa.array([None if one is None else str(one) for one in values], pa.string())
 
 

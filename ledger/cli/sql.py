@@ -1,11 +1,12 @@
 """``ledger sql``: a query as a reader, or a prompt for many, with an answer in the form that is wanted."""
 
 import asyncio
-import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,11 +15,12 @@ from rich.table import Table
 
 from ledger.cli import arrow_files
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
-from ledger.cli.run import run
+from ledger.cli.run import MISCONFIGURED, run
+from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
 from ledger.log.database import Connection, connect, connected, refusals_named
-from ledger.views.query import Answer, ask, begin, columns_of
+from ledger.views.query import Answer, ask, begin, columns_of, exactly
 
 NUMERIC: Final = (int, float)
 
@@ -61,7 +63,8 @@ def sql(
 
     Try `ledger sql "SELECT * FROM placements"`, or `ledger sql` for a prompt: the schema ledger_api is
     searched first. All views, their columns and the functions that tell how it was at an earlier
-    position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there.
+    position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there,
+    and no two columns may have one name.
     """
     form = Form.JSON if as_json else Form.CSV if as_csv else Form.TABLE
     wanted = [one for one in (as_json, as_csv, parquet, arrow) if one]
@@ -77,18 +80,24 @@ def sql(
 
     async def main() -> Answer:
         if file is not None:
-            arrow_files.require()
+            arrow_files.require(file)
         async with connected(await locate(database_url, data), "ledger_reader") as connection:
             with refusals_named():
                 await begin(connection)
-                return await ask(connection, asked)
+                await exactly(connection)
+                distinct = file is not None or form is Form.JSON
+                return await ask(connection, asked, distinct=distinct)
 
     answer = run(main)
     if file is None:
         show(answer, form)
         return
     write = arrow_files.write_parquet if parquet is not None else arrow_files.write_arrow
-    write(answer, file)
+    try:
+        write(answer, file)
+    except OSError as error:
+        complain(f"{file}: {error.strerror or error}")
+        raise typer.Exit(MISCONFIGURED) from error
     aside.print(f"{_counted(answer)} written to {file}", soft_wrap=True)
 
 
@@ -96,27 +105,47 @@ def show(answer: Answer, form: Form) -> None:
     """Print an answer."""
     match form:
         case Form.JSON:
+            names = [json.dumps(name) for name in answer.names]
             for row in answer.rows:
-                typer.echo(json.dumps(dict(zip(answer.names, map(_plain, row), strict=True))))
+                values = map(_json, row, answer.types)
+                pairs = [f"{name}: {value}" for name, value in zip(names, values, strict=True)]
+                typer.echo(f"{{{', '.join(pairs)}}}")
         case Form.CSV:
-            writer = csv.writer(sys.stdout)
-            writer.writerow(answer.names)
-            writer.writerows([_text(value) for value in row] for row in answer.rows)
+            sys.stdout.write(_line(answer.names))
+            sys.stdout.writelines(map(_line, answer.rows))
         case Form.TABLE:
             _print_table(answer)
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, *NUMERIC)):
-        return value
+def _json(value: Any, type_: str) -> str:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return _text(value)
+        return f"[{', '.join(_json(one, type_.removesuffix('[]')) for one in value)}]"
+    if value is not None and type_ in {"json", "jsonb"}:
+        # As it is: numbers have digits there that a float has not. A line break can only be a blank.
+        return str(value).replace("\n", " ").replace("\r", " ")
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(_text(value))
+    plain = value is None or isinstance(value, (bool, *NUMERIC))
+    return json.dumps(value if plain else _text(value))
+
+
+def _line(row: Iterable[Any]) -> str:
+    return ",".join(map(_cell, row)) + "\r\n"
+
+
+def _cell(value: Any) -> str:
+    """As COPY does it: nothing at all is NULL, and an empty text has quotes."""
+    text = _text(value)
+    if value is not None and (not text or any(one in text for one in ',"\r\n')):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return "\\x" + value.hex()
+    if isinstance(value, float) and not isfinite(value):
+        return str(Decimal(value))
     return "" if value is None else str(value)
 
 
@@ -155,7 +184,7 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
                 if connection is None or connection.is_closed():
                     connection = runner.run(_reading(url))
                     afterwards.callback(connection.terminate)
-                answer = runner.run(_answer(connection, asked))
+                answer = runner.run(_answer(connection, asked, distinct=form is Form.JSON))
             except LedgerError as error:
                 complain(error)
                 if not interactive:
@@ -169,18 +198,19 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
 async def _reading(url: str) -> Connection:
     connection = await connect(url, "ledger_reader")
     await begin(connection)
+    await exactly(connection)
     return connection
 
 
-async def _answer(connection: Connection, asked: str) -> Answer:
+async def _answer(connection: Connection, asked: str, *, distinct: bool) -> Answer:
     with refusals_named():
         if asked.startswith("\\d"):
             return await columns_of(connection, asked.removeprefix("\\d").strip() or None)
-        return await ask(connection, asked)
+        return await ask(connection, asked, distinct=distinct)
 
 
 def _statements(*, interactive: bool) -> Iterator[str]:
-    """What is asked, one after the other: a line with a backslash, or everything up to a semicolon."""
+    """What is asked, one after the other: a line with a backslash, or a statement up to its semicolon."""
     if interactive:
         aside.print("\\? for help, \\q to leave", style="dim")
     said = ""
@@ -203,9 +233,5 @@ def _statements(*, interactive: bool) -> Iterator[str]:
         elif not said and command.startswith("\\d"):
             yield command
         else:
-            said += line + "\n"
-            if command.endswith(";"):
-                yield said.strip().removesuffix(";")
-                said = ""
-            elif not said.strip():
-                said = ""
+            statements, said = parted(f"{said}{line}\n")
+            yield from statements

@@ -153,13 +153,20 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
         settings["role"] = role
     if role == "ledger_reader":
         settings |= READER
-    with refusals_named():
-        connection = await asyncpg.connect(
-            parsed.dsn,
-            server_settings=settings,
-            timeout=CONNECT_SECONDS,
-            command_timeout=COMMAND_SECONDS if role in WRITERS else None,
-        )
+    try:
+        with refusals_named():
+            connection = await asyncpg.connect(
+                parsed.dsn,
+                server_settings=settings,
+                timeout=CONNECT_SECONDS,
+                command_timeout=COMMAND_SECONDS if role in WRITERS else None,
+            )
+    except SetupProblem as problem:
+        if role is None or not isinstance(problem.__cause__, asyncpg.InsufficientPrivilegeError):
+            raise
+        raise SetupProblem(
+            f"{problem}; this command needs a login that is a member of {role}"
+        ) from problem.__cause__
     with ExitStack() as unless_usable:
         unless_usable.callback(connection.terminate)
         found = connection.get_server_version().major

@@ -63,6 +63,73 @@ def test_every_form_keeps_what_a_value_is(database_url: str, tmp_path: Path) -> 
         }
 
 
+ODD = (
+    "SELECT ARRAY['nan', 'infinity', '-infinity', 1.5]::float8[] AS floats, 'nan'::numeric AS number,"
+    " ARRAY['infinity', '-infinity', '0044-03-15 BC 12:00Z', '10000-01-01 00:00Z',"
+    " '1999-12-31 23:59:59.5Z']::timestamptz[] AS moments, 'infinity'::timestamp AS local,"
+    " ARRAY['infinity', '0001-01-01', '0001-12-31 BC', '9999-12-31', '10000-02-29']::date[] AS days,"
+    " interval '1 month 2 days -3 hours' AS span, ARRAY[interval '1 year', NULL] AS spans, '24:00'::time AS midnight,"
+    ' E\'{"a":\\n[1.10, 1e400, "\\\\n"]}\'::json AS told, ARRAY[\'{"b": null}\']::jsonb[] AS many'
+)
+
+
+def test_what_no_number_or_moment_of_python_is_stays_what_it_is(database_url: str) -> None:
+    (line,) = sql(database_url, ODD, "--json").stdout.splitlines()
+
+    def none_such(said: str) -> None:
+        raise AssertionError(f"{said} is no JSON")
+
+    told = json.loads(line, parse_constant=none_such, parse_float=Decimal)
+    assert told == {
+        "floats": ["NaN", "Infinity", "-Infinity", Decimal("1.5")],
+        "number": "NaN",
+        "moments": [
+            "infinity",
+            "-infinity",
+            "0044-03-15 12:00:00+00:00 BC",
+            "10000-01-01 00:00:00+00:00",
+            "1999-12-31 23:59:59.500000+00:00",
+        ],
+        "local": "infinity",
+        "days": ["infinity", "0001-01-01", "0001-12-31 BC", "9999-12-31", "10000-02-29"],
+        "span": "1 mon 2 days -03:00:00",
+        "spans": ["1 year", None],
+        "midnight": "24:00:00",
+        "told": {"a": [Decimal("1.10"), Decimal("1e400"), "\n"]},
+        "many": [{"b": None}],
+    }
+
+
+def test_endless_moments_and_days_are_text_in_files(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "answer"
+    sql(
+        database_url,
+        "SELECT 'infinity'::timestamptz AS moment, '-infinity'::date AS day",
+        *("--parquet", str(file)),
+    )
+
+    assert parquet.read_table(file).to_pylist() == [{"moment": "infinity", "day": "-infinity"}]
+
+
+def test_csv_tells_an_empty_text_from_nothing(database_url: str) -> None:
+    asked = "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS \"c,d\", 'nan'::float8 AS e"
+
+    assert sql(database_url, asked, "--csv").stdout.splitlines() == [
+        'a,b,"c,d",e',
+        ',"","x,""y""",NaN',
+    ]
+
+
+def test_two_columns_of_one_name_are_shown_but_put_in_no_object(
+    database_url: str, tmp_path: Path
+) -> None:
+    asked = "SELECT 1 AS a, 2 AS a"
+
+    for form in (["--json"], ["--parquet", str(tmp_path / "x")], ["--arrow", str(tmp_path / "x")]):
+        assert "duplicate_column: a:" in sql(database_url, asked, *form, code=70).stderr
+    assert sql(database_url, asked, "--csv").stdout.splitlines() == ["a,a", "1,2"]
+
+
 def _read_arrow(file: Path) -> Any:
     with pa.OSFile(str(file), "rb") as source:
         return pa.ipc.open_file(source).read_all()
@@ -84,7 +151,7 @@ def test_a_number_too_large_for_a_decimal_is_text() -> None:
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(SetupProblem, match=r"pip install 'ledger-scheduling\[arrow\]'"):
-        arrow_files.require()
+        arrow_files.require(Path("file"))
 
 
 def test_statements_are_asked_one_after_the_other(database_url: str) -> None:
@@ -96,6 +163,16 @@ def test_statements_are_asked_one_after_the_other(database_url: str) -> None:
     assert told[4] == "column,type,meaning"
     assert told[5].startswith("version,text,")
     assert told[6:] == ["three", "3"]
+
+
+def test_a_semicolon_ends_a_statement_wherever_it_stands(database_url: str) -> None:
+    asked = (
+        "SELECT 1 AS a; SELECT 2 AS b; -- one\nSELECT 'x;\ny' AS c;\n/* \\q */ SELECT 3 AS d -- end"
+    )
+
+    told = sql(database_url, "--json", said=asked).stdout.splitlines()
+
+    assert [json.loads(line) for line in told] == [{"a": 1}, {"b": 2}, {"c": "x;\ny"}, {"d": 3}]
 
 
 def test_views_are_listed(database_url: str) -> None:
@@ -110,6 +187,33 @@ def test_a_mistake_is_told_and_ends_a_script(database_url: str) -> None:
 
     assert "invalid_query" in answer.stderr
     assert "one" not in answer.stdout
+
+
+@pytest.mark.parametrize("form", ["--parquet", "--arrow"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(
+    form: str, database_url: str, tmp_path: Path
+) -> None:
+    nowhere = sql(database_url, "SELECT nonsense", form, str(tmp_path / "no" / "file"), code=78)
+    taken = sql(database_url, "SELECT 1 AS one", form, "/proc/version", code=78)
+
+    assert "there is no such directory" in nowhere.stderr
+    assert "/proc/version: " in taken.stderr
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "INSERT INTO placements VALUES (1)",
+        "SELECT $1::text",
+        "DECLARE c CURSOR FOR SELECT 1",
+        "COMMIT AND CHAIN",
+        "SELECT 1; SELECT 2",
+    ],
+)
+def test_whatever_postgres_says_of_a_question_is_a_refusal_by_name(
+    asked: str, database_url: str
+) -> None:
+    assert "invalid_query" in sql(database_url, asked, code=70).stderr
 
 
 def test_a_reader_writes_nothing(database_url: str) -> None:

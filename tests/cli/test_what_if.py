@@ -3,6 +3,8 @@
 import asyncio
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -55,6 +57,9 @@ def test_it_answers_keeps_draws_and_touches_nothing(database_url: str, tmp_path:
     kept, png, svg, again = (tmp_path / name for name in ("kept", "a.png", "a.svg", "b.svg"))
 
     same = asked(database_url, "--set", "division.inertia=minimal", "--json")
+    added = tmp_path / "added"
+    added.write_bytes(cluster_line(4))
+    both = asked(database_url, "--set", "hold=false", "--with", str(added), "--at", "3")
     other = asked(
         database_url,
         *("--without", "/tests/workload-4", "--keep", str(kept), "--json"),
@@ -65,6 +70,7 @@ def test_it_answers_keeps_draws_and_touches_nothing(database_url: str, tmp_path:
     shorter = asked(database_url, "--against", str(kept), "--to", "3")
 
     assert (same.exit_code, json.loads(same.stdout)["same"]) == (0, True)
+    assert f"what if: hold = false; with {added} in front of 3 " in " ".join(both.stdout.split())
     assert other.exit_code == 1, other.output
     told = json.loads(other.stdout)
     assert [(one["place"]["position"], one["subject"]) for one in told["decisions"]] == [
@@ -120,7 +126,11 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
         (("--set", "hold=true", "--ask-again"), 70, "invalid_moment"),
         (("--set", "hold=true", "--at", "3"), 70, "nothing_otherwise"),
         (("--with", str(tmp_path / "none")), 70, "invalid_event"),
+        (("--with", "/dev/null"), 70, "nothing_otherwise"),
+        (("--set", "hold=true", "--to", "7"), 70, "invalid_moment: 7: only 7 events"),
+        (("--weights", "shop/nobody:c1=3"), 70, "unknown_workload"),
         (("--against", str(broken)), 70, "not_a_branch"),
+        (("--against", str(tmp_path / "none")), 70, "not_a_branch"),
         (("--set", "hold=true", "--against", "x", "--keep", "x"), 70, "not_a_branch"),
         (("--set", "hold=true", "--keep", str(tmp_path / "no" / "x")), 78, "no such directory"),
         (("--set", "hold=true", "--plot", "a.gif"), 78, ".png or .svg"),
@@ -134,6 +144,47 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
     without = asked(database_url, "--set", "hold=true", "--plot", "a.png")
     assert without.exit_code == 78
     assert "ledger-scheduling[plots]" in without.stderr
+
+
+def test_a_question_that_is_refused_leaves_the_kept_branch_as_it_was(
+    database_url: str, tmp_path: Path
+) -> None:
+    asyncio.run(decided(database_url))
+    kept = tmp_path / "kept"
+    asked(database_url, "--without", "4", "--keep", str(kept))
+    before = kept.read_bytes()
+
+    refused = asked(database_url, "--without", "999", "--keep", str(kept))
+    taken = asked(database_url, "--without", "3", "--keep", str(tmp_path))
+
+    assert (refused.exit_code, "unknown_event" in refused.stderr) == (70, True)
+    assert kept.read_bytes() == before
+    assert (taken.exit_code, "Is a directory" in taken.stderr) == (78, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_reader_is_told_which_right_is_missing(database_url: str) -> None:
+    asyncio.run(decided(database_url))
+    login = f"reader_{uuid4().hex[:8]}"
+    place = urlsplit(database_url)
+
+    async def said(*statements: str) -> None:
+        connection = await connect(database_url, None)
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(
+        said(f"CREATE ROLE {login} LOGIN PASSWORD 'read'", f"GRANT ledger_reader TO {login}")
+    )
+    try:
+        as_reader = place._replace(netloc=f"{login}:read@{place.hostname}:{place.port}").geturl()
+        answer = asked(as_reader, "--set", "hold=true")
+    finally:
+        asyncio.run(said(f"DROP ROLE {login}"))
+
+    assert answer.exit_code == 78
+    assert "needs a login that is a member of ledger_signer" in answer.stderr
 
 
 def test_a_log_with_a_hole_says_so(database_url: str) -> None:

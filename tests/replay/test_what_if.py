@@ -44,6 +44,7 @@ from tests.histories import (
     queue_up,
     replica_failed,
     volume_up,
+    workload_gone,
     workload_up,
 )
 from tests.scenarios.page import lived
@@ -163,6 +164,40 @@ def test_a_setting_holds_although_the_log_changes_it() -> None:
 
     assert course.log.policy.division.inertia == "seed"
     assert course.branch.policy.division.inertia == "minimal"
+
+
+@pytest.mark.parametrize(
+    ("told", "first", "code"),
+    [
+        ("shop/nobody:a=3", 0, "unknown_workload"),
+        ("shop/all:a=3", 0, "unknown_workload"),
+        ("shop/gone:a=3", 6, "unknown_workload"),
+        ("*:c=3", 0, "unknown_workload"),
+        ("queue:none=3", 0, "unknown_queue"),
+        ("quota:ml/none=3", 0, "unknown_quota"),
+        ("shop/web:mars=3", 0, "unknown_cluster"),
+        ("shop/web:mars=3", 7, "unknown_cluster"),
+        ("shop/web:a=3", 7, None),
+        ("shop/gone:b=3", 0, None),
+        ("*:b=3", 7, None),
+        ("queue:gold=3", 0, None),
+        ("queue:gold=3", 7, None),
+    ],
+)
+def test_weights_that_nobody_has_are_refused(told: str, first: int, code: str | None) -> None:
+    history = History()
+    history.add_all(cluster_up("a"), cluster_up("b"), queue_up("gold"))
+    history.add(workload_up("shop/web", 4, divided({"a": 1, "b": 1})))
+    history.add(workload_up("shop/gone", 4, divided({"a": 1})))
+    history.add(workload_gone("shop/gone"))
+    history.add(workload_up("shop/all", 4))
+    question = Question(first=Position(first), weights=(weighing(told),))
+
+    if code is None:
+        asked(history, question)
+    else:
+        with pytest.raises(InvalidRequest, match=f"^{code}: "):
+            asked(history, question)
 
 
 def test_from_a_position_on_only_what_follows_is_decided_otherwise() -> None:
@@ -356,6 +391,7 @@ def workload(key: str, where: str) -> bytes:
         (lambda: setting({"hold": True}, "hold.what=1"), "invalid_setting"),
         (lambda: weighing("shop/cart:eu"), "invalid_weights"),
         (lambda: weighing("cart:eu=1"), "invalid_weights"),
+        (lambda: weighing("shop/cart:eu=2,eu=5"), "invalid_weights"),
         (lambda: weighing("queue:gold=0"), "invalid_weights"),
         (lambda: leaving("5..3"), "invalid_event"),
         (lambda: leaving("five"), "invalid_event"),

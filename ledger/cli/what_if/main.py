@@ -288,7 +288,10 @@ def _added(files: Sequence[Path], fleet: FleetName, at: int | None) -> tuple[Add
             lines = path.read_bytes().splitlines()
         except OSError as error:
             raise InvalidRequest("invalid_event", f"{path}: {error}") from error
-        found += additions(lines, fleet, before=before)
+        more = additions(lines, fleet, before=before)
+        if not more:
+            raise InvalidRequest("nothing_otherwise", f"{path}: no event is in it")
+        found += more
     if before is None:
         found.sort(key=lambda one: one.time or 0)
     return tuple(found)

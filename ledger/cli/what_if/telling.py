@@ -1,5 +1,6 @@
 """What would have been, for people and for machines."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
@@ -95,7 +96,8 @@ def title(answer: Answer) -> str:
     told = [f"{path} = {value}" for path, value in _flat("", asked["settings"])]
     told += [f"weights {one}" for one in asked["weights"]]
     told += [f"without {one}" for one in asked["without"]]
-    told += [f"with {one}" for one in asked["with"]]
+    where = "" if asked["at"] is None else f" in front of {asked['at']}"
+    told += [f"with {one}{where}" for one in asked["with"]]
     if asked["ask_again"]:
         told.append("everything asked again")
     if asked["from"] != "0":
@@ -299,4 +301,5 @@ def _flat(prefix: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         if isinstance(value, dict):
             yield from _flat(f"{prefix}{name}.", value)
         else:
-            yield f"{prefix}{name}", value if isinstance(value, str) else str(value)
+            # As --set takes it.
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value)

@@ -22,7 +22,7 @@ from ledger.log.history import decided_pages
 from ledger.reducers.world import World
 from ledger.replay.what_if.branch import BEFORE_ALL, Course, Moment, Place, begun
 from ledger.replay.what_if.comparison import Comparison
-from ledger.replay.what_if.kept import Heading, Keeping, KeptBranch
+from ledger.replay.what_if.kept import Heading, Keeping, KeptBranch, keeping
 from ledger.replay.what_if.measures import Measures, all_places, measured
 from ledger.replay.what_if.question import Question
 from ledger.units import Position
@@ -66,20 +66,19 @@ async def ask(
     """Fold the log and a branch of it; nothing is written but the file in which it is kept."""
     genesis = await fleets.read_genesis(connection, fleet)
     decided, _ = await decisions.cursor(connection, fleet)
-    last = decided if through is None else min(through, decided)
-    if genesis is None or last < 0:
+    last = decided if through is None else through
+    if genesis is None or decided < 0:
         raise InvalidRequest("nothing_decided", f"fleet {fleet.name} has decided nothing yet")
+    if last > decided:
+        raise InvalidRequest("invalid_moment", f"{last}: only {decided + 1} events were decided")
     incarnation = await fleets.incarnation(connection, fleet)
     root = await trees.root_at(connection, fleet.number, "events", size=last + 1)
     heading = Heading(fleet.name, incarnation, last, root.hex(), asked)
     other = None if against is None else _opened(against, heading)
     course = begun(question, genesis)
     with seldom_collected(), ExitStack() as open_:
-        keeping = None
-        if keep is not None:
-            file = open_.enter_context(keep.open("w", encoding="utf-8"))
-            keeping = Keeping(file, heading)
-        both = _Both(course, Comparison(), other, keeping)
+        kept = None if keep is None else open_.enter_context(keeping(keep, heading))
+        both = _Both(course, Comparison(), other, kept)
         every = max(1, last // SAMPLES)
         expected = 0
         async for page in decided_pages(connection, fleet, through=last):

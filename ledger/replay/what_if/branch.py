@@ -21,10 +21,11 @@ from typing import Final, NamedTuple
 
 from ledger.decisions.step import advance
 from ledger.errors import InvalidRequest
+from ledger.facts.cluster import ClusterUpserted
 from ledger.facts.control import PolicyChanged
 from ledger.facts.decision import Decision
 from ledger.facts.disk import VolumeRemoved, VolumeUpserted
-from ledger.facts.event import Event, Fact
+from ledger.facts.event import Event, Fact, MessageReleased
 from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.own import TimePassed
 from ledger.facts.policy import merge
@@ -34,7 +35,15 @@ from ledger.reducers import lives
 from ledger.reducers.evolve import follow
 from ledger.reducers.objects import Noun
 from ledger.reducers.world import World, begin
-from ledger.replay.what_if.question import SOURCE, Added, Question, said_otherwise, weighed
+from ledger.replay.what_if.question import (
+    SOURCE,
+    Added,
+    Question,
+    Weighing,
+    concerns,
+    said_otherwise,
+    weighed,
+)
 from ledger.replay.what_if.reports import Ignored, heard
 from ledger.units import EventType, Microseconds, Subject
 
@@ -78,6 +87,10 @@ class Course:
     _waiting: deque[Added] = field(default_factory=deque)
     _met: set[str] = field(default_factory=set)
     """What was asked for by name and is there."""
+    _weighed: set[Weighing] = field(default_factory=set)
+    """The other weights that said something of somebody."""
+    _clusters: set[str] = field(default_factory=set)
+    """Those that a weight could be of."""
 
     def take(self, event: Event, decisions: Sequence[Decision]) -> Iterator[Moment]:
         """One more event of the log, with what was recorded for it."""
@@ -117,6 +130,29 @@ class Course:
         for told in self.question.without:
             if told.told not in self._met:
                 raise InvalidRequest("unknown_event", f"{told.told}: no such event was decided")
+        for one in self.question.weights:
+            self._refuse_in_vain(one)
+
+    def _refuse_in_vain(self, one: Weighing) -> None:
+        names = [name for name, _ in one.weights]
+        if one not in self._weighed:
+            raise InvalidRequest(
+                f"unknown_{one.what}",
+                f"{one.subject}: from {self.question.first} on there is no such {one.what} with"
+                f" a weight to change: {', '.join(names)}",
+            )
+        if one.what == "workload":
+            for name in names:
+                if name not in self._clusters:
+                    raise InvalidRequest("unknown_cluster", f"{name}: no such cluster is there")
+
+    def _hear(self, fact: Fact) -> None:
+        """Notice whether other weights can have an effect."""
+        if isinstance(fact, MessageReleased):
+            fact = fact.fact
+        if isinstance(fact, ClusterUpserted):
+            self._clusters.add(fact.name)
+        self._weighed.update(one for one in self.question.weights if concerns(one, fact))
 
     def _in_branch(
         self, event: Event, decisions: Sequence[Decision], log: World, *, left_out: bool
@@ -127,6 +163,7 @@ class Course:
             return ()
         fact = event.fact
         if event.position >= self.question.first:
+            self._hear(fact)
             fact = said_otherwise(fact, self.question)
         if not self._parted and fact == event.fact:
             self.branch = log
@@ -164,6 +201,9 @@ class Course:
         if question.policy:
             yield fleet, PolicyChanged(question.policy, None)
         if question.weights:
+            for _, known in _in_force(self.branch, "cluster"):
+                if isinstance(known, ClusterUpserted):
+                    self._hear(known)
             for noun in ("workload", "queue", "quota"):
                 yield from self._reweighed(noun)
         if question.ask_again:
@@ -172,6 +212,7 @@ class Course:
     def _reweighed(self, noun: Noun) -> Iterator[tuple[Subject, Fact]]:
         for subject, fact in _in_force(self.branch, noun):
             if isinstance(fact, WorkloadUpserted | QueueUpserted | QuotaUpserted):
+                self._hear(fact)
                 other = weighed(fact, self.question.weights)
                 if other != fact:
                     # Without a revision it applies, and leaves the order of the others alone.
@@ -206,6 +247,7 @@ class Course:
         time = max(self._time, self._time if added.time is None else added.time)
         if next_ is not None:
             time = min(time, next_)
+        self._hear(added.fact)
         fact = said_otherwise(added.fact, self.question)
         return self._happens(added.source, added.id, added.subject, fact, time)
 

@@ -142,6 +142,8 @@ def weighing(told: str) -> Weighing:
         name, _, number = pair.rpartition("=")
         if not (colon and name and re.fullmatch(r"[0-9]{1,9}", number)):
             raise InvalidRequest("invalid_weights", f"{told}: no WORKLOAD:CLUSTER=WEIGHT,...")
+        if any(name == other for other, _ in weights):
+            raise InvalidRequest("invalid_weights", f"{told}: {name} has two weights")
         weights.append((name, int(number)))
     if subject in {"queue", "quota"}:
         if len(weights) > 1 or weights[0][1] < 1:
@@ -217,11 +219,11 @@ def weighed(
 ) -> WorkloadUpserted | QueueUpserted | QuotaUpserted:
     """What somebody wants, with the weights that are asked for."""
     for one in weights:
+        if not concerns(one, fact):
+            continue
         match fact:
-            case WorkloadUpserted(division=division) if one.what == "workload":
-                named = one.subject in {EVERY_WORKLOAD, f"{fact.namespace}/{fact.name}"}
-                if not named or division is None or not division.weights:
-                    continue
+            case WorkloadUpserted(division=division):
+                assert division is not None, "it is divided by weights"
                 there = dict(division.weights)
                 if one.subject == EVERY_WORKLOAD:
                     more = {name: weight for name, weight in one.weights if name in there}
@@ -231,14 +233,29 @@ def weighed(
                 fact = replace(
                     fact, division=replace(division, weights=tuple(sorted(changed.items())))
                 )
-            case QueueUpserted() if (one.what, one.subject) == ("queue", fact.name):
+            case QueueUpserted() | QuotaUpserted():
                 fact = replace(fact, weight=Weight(one.weights[0][1]))
-            case QuotaUpserted() if one.what == "quota":
-                if one.subject == f"{fact.namespace}/{fact.name}":
-                    fact = replace(fact, weight=Weight(one.weights[0][1]))
-            case _:
-                pass
     return fact
+
+
+def concerns(one: Weighing, fact: Fact) -> bool:
+    """Whether other weights say something of what somebody wants."""
+    match fact:
+        case MessageReleased():
+            return concerns(one, fact.fact)
+        case WorkloadUpserted(division=division) if one.what == "workload":
+            if division is None or not division.weights:
+                return False
+            if one.subject == EVERY_WORKLOAD:
+                there = dict(division.weights)
+                return any(name in there for name, _ in one.weights)
+            return one.subject == f"{fact.namespace}/{fact.name}"
+        case QueueUpserted() if one.what == "queue":
+            return one.subject == fact.name
+        case QuotaUpserted() if one.what == "quota":
+            return one.subject == f"{fact.namespace}/{fact.name}"
+        case _:
+            return False
 
 
 def _accepted(line: bytes, fleet: FleetName, where: str) -> tuple[Accepted, Fact]:
