@@ -2,10 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ledger.log import lines
 from ledger.log.database import connect
+from tests.engine.deciding import decide_all
+from tests.engine.test_deployments_in_sql import rows
+from tests.engine.test_the_book_in_sql import story
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PAGE = REPOSITORY / "docs" / "sql.md"
@@ -82,3 +87,61 @@ async def test_a_documented_query_runs_as_a_reader(database_url: str, query: str
         await connection.fetch(query)
     finally:
         await connection.close()
+
+
+def answering(question: str, told: dict[str, str]) -> str:
+    """The query under a question of the page, of what a test has instead of what the page names."""
+    (query,) = re.findall(
+        rf"{re.escape(question)}\n\n```sql\n(.*?);\n```", PAGE.read_text(), flags=re.DOTALL
+    )
+    for named, instead in told.items():
+        assert named in query
+        query = query.replace(named, instead)
+    return query
+
+
+async def test_the_page_tells_two_positions_apart_and_who_moved_on_nodes(
+    database_url: str,
+) -> None:
+    operator = await connect(database_url, None)
+    reader = await connect(database_url, "ledger_reader")
+    try:
+        await lines.ingest(operator, story().lines)
+        await decide_all(database_url)
+        await reader.execute("SET search_path = ledger_api")
+        through = await reader.fetchval("SELECT decided_through FROM fleets WHERE fleet = 'test'")
+
+        async def apart(a: int, b: int) -> list[tuple[Any, ...]]:
+            question = "What is placed differently at one position than at another?"
+            told = {"'shop'": "'test'", "1000": str(a), "2000": str(b)}
+            return await rows(reader, answering(question, told))
+
+        for position in range(through + 1):
+            assert await apart(position, position) == []
+        came = await apart(0, through)
+        there = await rows(
+            reader,
+            "SELECT kind, subject, cluster, node, disk, 0, count"
+            f" FROM placements_as_of('test', {through})",
+        )
+        assert sorted(came, key=repr) == sorted(there, key=repr)
+        assert {row[0] for row in came} >= {"deployment", "division", "disk_placement"}
+        assert await apart(through, 0) == [(*row[:5], row[6], row[5]) for row in came]
+
+        moved = await rows(
+            reader,
+            answering(
+                "Who moved a workload's replicas on Tuesday, and what had happened?",
+                {
+                    "'shop'": "'test'",
+                    "shop/cart": "shop/db",
+                    "2026-01-06 00:00Z": "-infinity",
+                    "2026-01-07 00:00Z": "infinity",
+                },
+            ),
+        )
+        assert moved
+        assert {row[3] for row in moved} == {"n1", "n2"}
+    finally:
+        await operator.close()
+        await reader.close()
