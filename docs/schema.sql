@@ -88,6 +88,145 @@ $$;
 
 ALTER FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.refuse_fleet(fleet text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+  RAISE EXCEPTION 'fleet %: there is none of this name that you may see', fleet USING ERRCODE = 'LG017';
+END
+$$;
+
+ALTER FUNCTION ledger.refuse_fleet(fleet text) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+  RAISE EXCEPTION 'fleet %: position % is not decided; %', fleet, "position",
+    CASE WHEN through < 0 THEN 'nothing is yet' ELSE 'the newest that is, is ' || through END
+    USING ERRCODE = 'LG016';
+END
+$$;
+
+ALTER FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) OWNER TO ledger_owner;
+
+CREATE TABLE ledger.decided (
+    fleet integer NOT NULL,
+    through bigint NOT NULL,
+    decisions bigint NOT NULL,
+    epoch bigint NOT NULL,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.decided OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleet_readers (
+    reader text NOT NULL,
+    fleet text NOT NULL,
+    granted_by text DEFAULT SESSION_USER NOT NULL,
+    granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ledger.fleet_readers OWNER TO ledger_owner;
+
+CREATE TABLE ledger.fleets (
+    number integer NOT NULL,
+    name text NOT NULL,
+    clock text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
+);
+
+ALTER TABLE ledger.fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.granted_fleets AS
+ SELECT g.fleet
+   FROM (ledger.fleet_readers g
+     JOIN pg_roles r ON ((r.rolname = g.reader)))
+  WHERE (pg_has_role(r.oid, 'USAGE'::text) OR ((CURRENT_USER = 'ledger_reader'::name) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER'::text)));
+
+ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.seen_fleets AS
+ SELECT number,
+    name,
+    clock,
+    created_at
+   FROM ledger.fleets f
+  WHERE (ARRAY[name, '*'::text] && ARRAY( SELECT granted_fleets.fleet
+           FROM ledger.granted_fleets));
+
+ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
+
+CREATE VIEW ledger.decided_over_time WITH (security_barrier='true') AS
+ SELECT name AS fleet,
+    COALESCE(( SELECT max(d.through) AS max
+           FROM ledger.decided d
+          WHERE (d.fleet = f.number)), ('-1'::integer)::bigint) AS through
+   FROM ledger.seen_fleets f;
+
+ALTER VIEW ledger.decided_over_time OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.is_decided(fleet text, "position" bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT COALESCE(( SELECT
+                 CASE
+                     WHEN (is_decided."position" > d.through) THEN ledger.refuse_undecided(d.fleet, is_decided."position", d.through)
+                     ELSE true
+                 END AS "case"
+            FROM ledger.decided_over_time d
+           WHERE (d.fleet = is_decided.fleet)), ledger.refuse_fleet(fleet)) AS "coalesce";
+END;
+
+ALTER FUNCTION ledger.is_decided(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE STRICT
+    AS $$
+DECLARE
+  lowest  bigint := -1;
+  highest bigint;
+  middle  bigint;
+  there   timestamptz;
+BEGIN
+  SELECT v.events - 1 INTO highest FROM ledger_api.fleets v WHERE v.fleet = position_at.fleet;
+  -- Fleet time never runs backwards with position. What was archived is older than what is here.
+  WHILE lowest < highest LOOP
+    middle := (lowest + highest + 1) / 2;
+    SELECT e.recorded_at INTO there FROM ledger_api.events e
+     WHERE e.fleet = position_at.fleet AND e.position = middle;
+    IF there > moment THEN
+      highest := middle - 1;
+    ELSE
+      lowest := middle;
+    END IF;
+  END LOOP;
+  RETURN nullif(highest, -1);
+END
+$$;
+
+ALTER FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) IS 'Position of the last event by a time; null before the first.';
+
+CREATE FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT
+         CASE
+             WHEN (NOT ledger.is_decided(decided_at.fleet, NULL::bigint)) THEN NULL::bigint
+             WHEN (found.at > found.through) THEN found.through
+             ELSE found.at
+         END AS at
+    FROM ( SELECT ledger_api.position_at(decided_at.fleet, decided_at.moment) AS at,
+             ( SELECT d.through
+                    FROM ledger.decided_over_time d
+                   WHERE (d.fleet = decided_at.fleet)) AS through) found;
+END;
+
+ALTER FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.detach_partition(p_ordinal bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
@@ -133,13 +272,13 @@ ALTER FUNCTION ledger.detach_partition(p_ordinal bigint) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.forks_before(at bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN ARRAY(SELECT (((forks_before.at + 1) >> "bit"."bit") << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((forks_before.at + 1) >> "bit"."bit") & (1)::bigint) = 1) ORDER BY "bit"."bit");
+    RETURN ARRAY(SELECT (((LEAST(forks_before.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((LEAST(forks_before.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") & (1)::bigint) = 1) ORDER BY "bit"."bit");
 
 ALTER FUNCTION ledger.forks_before(at bigint) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.forks_behind(at bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN ARRAY(SELECT ((((forks_behind.at + 1) >> "bit"."bit") | (1)::bigint) << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((forks_behind.at + 1) >> "bit"."bit") & (1)::bigint) = 0) ORDER BY "bit"."bit");
+    RETURN ARRAY(SELECT ((((LEAST(forks_behind.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") | (1)::bigint) << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((LEAST(forks_behind.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") & (1)::bigint) = 0) ORDER BY "bit"."bit");
 
 ALTER FUNCTION ledger.forks_behind(at bigint) OWNER TO ledger_owner;
 
@@ -168,50 +307,12 @@ $$;
 
 ALTER FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) OWNER TO ledger_owner;
 
-CREATE TABLE ledger.fleet_readers (
-    reader text NOT NULL,
-    fleet text NOT NULL,
-    granted_by text DEFAULT SESSION_USER NOT NULL,
-    granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-ALTER TABLE ledger.fleet_readers OWNER TO ledger_owner;
-
-CREATE TABLE ledger.fleets (
-    number integer NOT NULL,
-    name text NOT NULL,
-    clock text NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT fleets_clock_check CHECK ((clock = ANY (ARRAY['wall'::text, 'event'::text])))
-);
-
-ALTER TABLE ledger.fleets OWNER TO ledger_owner;
-
-CREATE VIEW ledger.granted_fleets AS
- SELECT g.fleet
-   FROM (ledger.fleet_readers g
-     JOIN pg_roles r ON ((r.rolname = g.reader)))
-  WHERE (pg_has_role(r.oid, 'USAGE'::text) OR ((CURRENT_USER = 'ledger_reader'::name) AND pg_has_role(SESSION_USER, r.oid, 'MEMBER'::text)));
-
-ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
-
 CREATE TABLE ledger.histories (
     fleet integer NOT NULL,
     first bigint NOT NULL
 );
 
 ALTER TABLE ledger.histories OWNER TO ledger_owner;
-
-CREATE VIEW ledger.seen_fleets AS
- SELECT number,
-    name,
-    clock,
-    created_at
-   FROM ledger.fleets f
-  WHERE (ARRAY[name, '*'::text] && ARRAY( SELECT granted_fleets.fleet
-           FROM ledger.granted_fleets));
-
-ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
 
 CREATE VIEW ledger.histories_over_time WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
@@ -224,9 +325,9 @@ ALTER VIEW ledger.histories_over_time OWNER TO ledger_owner;
 CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
     LANGUAGE sql STABLE
     BEGIN ATOMIC
- SELECT (NOT (EXISTS ( SELECT
+ SELECT (ledger.is_decided(fleet, "position") AND (NOT (EXISTS ( SELECT
             FROM ledger.histories_over_time h
-           WHERE ((h.fleet = is_kept.fleet) AND (h.first > is_kept."position") AND ledger.refuse_position(h.fleet, is_kept."position", h.first)))));
+           WHERE ((h.fleet = is_kept.fleet) AND (h.first > is_kept."position") AND ledger.refuse_position(h.fleet, is_kept."position", h.first))))));
 END;
 
 ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -576,35 +677,6 @@ ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigi
 
 COMMENT ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) IS 'The decisions that the events from one position to another made due, both included.';
 
-CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
-    LANGUAGE plpgsql STABLE STRICT
-    AS $$
-DECLARE
-  lowest  bigint := -1;
-  highest bigint;
-  middle  bigint;
-  there   timestamptz;
-BEGIN
-  SELECT v.events - 1 INTO highest FROM ledger_api.fleets v WHERE v.fleet = position_at.fleet;
-  -- Fleet time never runs backwards with position. What was archived is older than what is here.
-  WHILE lowest < highest LOOP
-    middle := (lowest + highest + 1) / 2;
-    SELECT e.recorded_at INTO there FROM ledger_api.events e
-     WHERE e.fleet = position_at.fleet AND e.position = middle;
-    IF there > moment THEN
-      highest := middle - 1;
-    ELSE
-      lowest := middle;
-    END IF;
-  END LOOP;
-  RETURN nullif(highest, -1);
-END
-$$;
-
-ALTER FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
-
-COMMENT ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) IS 'Position of the last event by a time; null before the first.';
-
 CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) RETURNS SETOF ledger_api.decisions
     LANGUAGE sql STABLE
     BEGIN ATOMIC
@@ -822,12 +894,12 @@ CREATE FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time 
      t.reserved,
      t.scheduled,
      t.free
-    FROM ledger_api.disk_books_as_of(disk_books_at.fleet, ( SELECT ledger_api.position_at(disk_books_at.fleet, disk_books_at.moment) AS position_at)) t(fleet, cluster, node, disk, maximum, available, reserved, scheduled, free);
+    FROM ledger_api.disk_books_as_of(disk_books_at.fleet, ( SELECT ledger.decided_at(disk_books_at.fleet, disk_books_at.moment) AS decided_at)) t(fleet, cluster, node, disk, maximum, available, reserved, scheduled, free);
 END;
 
 ALTER FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.fair_shares (
     fleet integer NOT NULL,
@@ -1048,12 +1120,12 @@ CREATE FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time
      t.deserved_exact,
      t.allocated,
      t.weighted_share
-    FROM ledger_api.fair_shares_as_of(fair_shares_at.fleet, ( SELECT ledger_api.position_at(fair_shares_at.fleet, fair_shares_at.moment) AS position_at)) t(fleet, queue, namespace, resource, number, weight, requested, deserved, deserved_exact, allocated, weighted_share);
+    FROM ledger_api.fair_shares_as_of(fair_shares_at.fleet, ( SELECT ledger.decided_at(fair_shares_at.fleet, fair_shares_at.moment) AS decided_at)) t(fleet, queue, namespace, resource, number, weight, requested, deserved, deserved_exact, allocated, weighted_share);
 END;
 
 ALTER FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.open_refusals (
     fleet integer NOT NULL,
@@ -1207,16 +1279,6 @@ END;
 ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
 
 COMMENT ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) IS 'The view open_refusals as of a position: once the event there was decided.';
-
-CREATE TABLE ledger.decided (
-    fleet integer NOT NULL,
-    through bigint NOT NULL,
-    decisions bigint NOT NULL,
-    epoch bigint NOT NULL,
-    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-ALTER TABLE ledger.decided OWNER TO ledger_owner;
 
 CREATE TABLE ledger.event_effects (
     fleet integer NOT NULL,
@@ -1442,7 +1504,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      ( SELECT h.root
             FROM ledger.heads_over_time h
            WHERE ((h.fleet = v.fleet) AND (h.tree = 'decisions'::text) AND (h.size = s.decisions))) AS root,
-     LEAST(v.decided_through, (s.events - 1)) AS "least",
+     NULLIF((s.events - 1), '-1'::integer) AS "nullif",
      (0)::bigint AS int8,
      NULL::timestamp with time zone AS timestamptz,
      NULL::double precision AS float8,
@@ -1450,13 +1512,13 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
             FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count,
      v.kept_from
     FROM (ledger_api.fleets v
-      CROSS JOIN LATERAL ( SELECT LEAST(v.events, (fleets_as_of."position" + 1)) AS events,
+      CROSS JOIN LATERAL ( SELECT (GREATEST(LEAST((v.events - 1), COALESCE(fleets_as_of."position", ('-1'::integer)::bigint)), ('-1'::integer)::bigint) + 1) AS events,
              COALESCE(( SELECT (d.number + 1)
                     FROM ledger_api.decisions d
                    WHERE ((d.fleet = v.fleet) AND (d."position" <= fleets_as_of."position"))
                    ORDER BY d."position" DESC, d.number DESC
                   LIMIT 1), (0)::bigint) AS decisions) s)
-   WHERE (v.fleet = fleets_as_of.fleet);
+   WHERE ((v.fleet = fleets_as_of.fleet) AND ledger.is_decided(fleets_as_of.fleet, fleets_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1481,12 +1543,12 @@ CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone
      t.lag_seconds,
      t.open_refusals,
      t.kept_from
-    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger_api.position_at(fleets_at.fleet, fleets_at.moment) AS position_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from);
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from);
 END;
 
 ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.job_books (
     fleet integer NOT NULL,
@@ -1668,12 +1730,12 @@ CREATE FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time z
      t.cpu,
      t.memory,
      t.storage
-    FROM ledger_api.job_books_as_of(job_books_at.fleet, ( SELECT ledger_api.position_at(job_books_at.fleet, job_books_at.moment) AS position_at)) t(fleet, namespace, job, queue, tasks, cpu, memory, storage);
+    FROM ledger_api.job_books_as_of(job_books_at.fleet, ( SELECT ledger.decided_at(job_books_at.fleet, job_books_at.moment) AS decided_at)) t(fleet, namespace, job, queue, tasks, cpu, memory, storage);
 END;
 
 ALTER FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.open_refusals
     LANGUAGE sql STABLE
@@ -1685,12 +1747,12 @@ CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with ti
      t.subject,
      t.reason,
      t.waits_for
-    FROM ledger_api.open_refusals_as_of(open_refusals_at.fleet, ( SELECT ledger_api.position_at(open_refusals_at.fleet, open_refusals_at.moment) AS position_at)) t(fleet, number, "position", kind_wanted, subject, reason, waits_for);
+    FROM ledger_api.open_refusals_as_of(open_refusals_at.fleet, ( SELECT ledger.decided_at(open_refusals_at.fleet, open_refusals_at.moment) AS decided_at)) t(fleet, number, "position", kind_wanted, subject, reason, waits_for);
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.past_placements (
     fleet integer CONSTRAINT placements_fleet_not_null NOT NULL,
@@ -1886,12 +1948,12 @@ CREATE FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time 
      t.count,
      t.number,
      t.since_position
-    FROM ledger_api.placements_as_of(placements_at.fleet, ( SELECT ledger_api.position_at(placements_at.fleet, placements_at.moment) AS position_at)) t(fleet, kind, subject, cluster, node, disk, count, number, since_position);
+    FROM ledger_api.placements_as_of(placements_at.fleet, ( SELECT ledger.decided_at(placements_at.fleet, placements_at.moment) AS decided_at)) t(fleet, kind, subject, cluster, node, disk, count, number, since_position);
 END;
 
 ALTER FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.placements_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.ended_proposals (
     fleet integer NOT NULL,
@@ -1985,7 +2047,7 @@ CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) RETURN
              ELSE NULL::bigint
          END AS "case"
     FROM ledger_api.proposals p
-   WHERE ((p.fleet = proposals_as_of.fleet) AND (p."position" <= proposals_as_of."position"));
+   WHERE ((p.fleet = proposals_as_of.fleet) AND (p."position" <= proposals_as_of."position") AND ledger.is_decided(proposals_as_of.fleet, proposals_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2009,12 +2071,12 @@ CREATE FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time z
      t.state,
      t.resolved_by,
      t.ended_position
-    FROM ledger_api.proposals_as_of(proposals_at.fleet, ( SELECT ledger_api.position_at(proposals_at.fleet, proposals_at.moment) AS position_at)) t(fleet, number, "position", kind, subject, moves, bytes, measure, score_before, score_after, no_more, state, resolved_by, ended_position);
+    FROM ledger_api.proposals_as_of(proposals_at.fleet, ( SELECT ledger.decided_at(proposals_at.fleet, proposals_at.moment) AS decided_at)) t(fleet, number, "position", kind, subject, moves, bytes, measure, score_before, score_after, no_more, state, resolved_by, ended_position);
 END;
 
 ALTER FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.proposals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.past_queue_books (
     fleet integer CONSTRAINT queue_books_fleet_not_null NOT NULL,
@@ -2183,12 +2245,12 @@ CREATE FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time
      t.cpu,
      t.memory,
      t.storage
-    FROM ledger_api.queue_books_as_of(queue_books_at.fleet, ( SELECT ledger_api.position_at(queue_books_at.fleet, queue_books_at.moment) AS position_at)) t(fleet, queue, namespace, tasks, cpu, memory, storage);
+    FROM ledger_api.queue_books_as_of(queue_books_at.fleet, ( SELECT ledger.decided_at(queue_books_at.fleet, queue_books_at.moment) AS decided_at)) t(fleet, queue, namespace, tasks, cpu, memory, storage);
 END;
 
 ALTER FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.queue_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.ended_refusals (
     fleet integer NOT NULL,
@@ -2261,7 +2323,7 @@ CREATE FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) RETURNS
              ELSE NULL::bigint
          END AS "case"
     FROM ledger_api.refusals r
-   WHERE ((r.fleet = refusals_as_of.fleet) AND (r."position" <= refusals_as_of."position"));
+   WHERE ((r.fleet = refusals_as_of.fleet) AND (r."position" <= refusals_as_of."position") AND ledger.is_decided(refusals_as_of.fleet, refusals_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2281,12 +2343,12 @@ CREATE FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zo
      t.open,
      t.resolved_by,
      t.ended_position
-    FROM ledger_api.refusals_as_of(refusals_at.fleet, ( SELECT ledger_api.position_at(refusals_at.fleet, refusals_at.moment) AS position_at)) t(fleet, number, "position", kind_wanted, subject, reason, detail, open, resolved_by, ended_position);
+    FROM ledger_api.refusals_as_of(refusals_at.fleet, ( SELECT ledger.decided_at(refusals_at.fleet, refusals_at.moment) AS decided_at)) t(fleet, number, "position", kind_wanted, subject, reason, detail, open, resolved_by, ended_position);
 END;
 
 ALTER FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.past_running_tasks (
     fleet integer CONSTRAINT running_tasks_fleet_not_null NOT NULL,
@@ -2506,12 +2568,12 @@ CREATE FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with ti
      t.storage,
      t.number,
      t."position"
-    FROM ledger_api.running_tasks_as_of(running_tasks_at.fleet, ( SELECT ledger_api.position_at(running_tasks_at.fleet, running_tasks_at.moment) AS position_at)) t(fleet, queue, namespace, job, task, cluster, node, cpu, memory, storage, number, "position");
+    FROM ledger_api.running_tasks_as_of(running_tasks_at.fleet, ( SELECT ledger.decided_at(running_tasks_at.fleet, running_tasks_at.moment) AS decided_at)) t(fleet, queue, namespace, job, task, cluster, node, cpu, memory, storage, number, "position");
 END;
 
 ALTER FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
-COMMENT ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then.';
+COMMENT ON FUNCTION ledger_api.running_tasks_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE TABLE ledger.admission_answers (
     fleet integer NOT NULL,
@@ -5014,6 +5076,78 @@ GRANT ALL ON FUNCTION ledger.check_receipt() TO ledger_writer;
 REVOKE ALL ON FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.claim_partition(p_topic text, p_partition integer, p_epoch bigint) TO ledger_writer;
 
+REVOKE ALL ON FUNCTION ledger.refuse_fleet(fleet text) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.refuse_fleet(fleet text) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.decided TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decided TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.decided TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decided TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decided TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_reader;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_writer;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_decider;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decided_over_time TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
 REVOKE ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) TO ledger_maintainer;
 
@@ -5044,30 +5178,11 @@ GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, firs
 GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_signer;
 
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_writer;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fleet_readers TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.fleets TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.fleets TO ledger_writer;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
-
 GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
 GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
 GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_reader;
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_writer;
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_decider;
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_reader;
 GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_maintainer;
@@ -5159,14 +5274,6 @@ GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "t
 GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_decider;
 GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) TO ledger_signer;
-
-REVOKE ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_reader;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_writer;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_decider;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
-GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) TO ledger_reader;
@@ -5293,12 +5400,6 @@ GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigi
 GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_decider;
 GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.decided TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.decided TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.decided TO ledger_decider;
-GRANT SELECT ON TABLE ledger.decided TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.decided TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;

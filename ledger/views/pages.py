@@ -15,9 +15,7 @@ import asyncpg
 
 from ledger.errors import InvalidRequest
 from ledger.units import Position
-
-NOT_KEPT: Final = "LG014"
-"""What was in force at a position that lies before the history that is kept."""
+from ledger.views.query import NO_ANSWER
 
 STATEMENT_SECONDS: Final = 10
 """What one page may take."""
@@ -64,9 +62,13 @@ async def mark(connection: asyncpg.Connection, fleet: str) -> Mark | None:
 async def position_at(
     connection: asyncpg.Connection, fleet: str, moment: datetime
 ) -> Position | None:
-    """The position of the last event by a time; None before the first."""
+    """The position of the last event by a time that is decided; None before the first."""
     found: int | None = await connection.fetchval(
-        "SELECT ledger_api.position_at($1, $2)", fleet, moment
+        "SELECT CASE WHEN p.at > f.decided_through THEN f.decided_through ELSE p.at END"
+        "  FROM (SELECT ledger_api.position_at($1, $2) AS at) p"
+        "  JOIN ledger_api.fleets f ON f.fleet = $1 AND f.decided_through >= 0",
+        fleet,
+        moment,
     )
     return None if found is None else Position(found)
 
@@ -83,7 +85,7 @@ async def placements(
 ) -> Page:
     """What is or was in force; ``after`` is kind, subject, cluster, node and disk of a row.
 
-    ``InvalidRequest`` where nobody kept what was in force so early.
+    ``InvalidRequest`` where nobody kept what was in force so early, or nobody decided so far.
     """
     there = "ledger_api.placements" if as_of is None else "ledger_api.placements_as_of($1, $6)"
     try:
@@ -104,8 +106,8 @@ async def placements(
             *([] if as_of is None else [as_of]),
         )
     except asyncpg.PostgresError as error:
-        if error.sqlstate == NOT_KEPT:
-            raise InvalidRequest("not_kept", str(error)) from None
+        if error.sqlstate in NO_ANSWER:
+            raise InvalidRequest(NO_ANSWER[error.sqlstate], str(error)) from None
         raise
     return _page(rows, limit)
 

@@ -19,7 +19,9 @@ DAY: Final = 86_400_000_000
 ENDLESS_TIMES: Final = {2**63 - 1: "infinity", -(2**63): "-infinity"}
 ENDLESS_DAYS: Final = {2**31 - 1: "infinity", -(2**31): "-infinity"}
 
-NOT_KEPT: Final = "LG014"
+NO_ANSWER: Final = {"LG014": "not_kept", "LG016": "not_decided", "LG017": "unknown_fleet"}
+"""What functions refuse to be asked: a position before the history that is kept, one that is not decided,
+a fleet that is not there or may not be seen."""
 
 SURROUNDINGS: Final = (
     asyncpg.PostgresConnectionError,
@@ -135,7 +137,7 @@ async def ask(connection: asyncpg.Connection, query: str, *, distinct: bool = Fa
     except (asyncpg.InternalServerError, asyncpg.PostgresSystemError) as error:
         raise InvalidRequest("no_answer", str(error)) from error
     except asyncpg.PostgresError as error:
-        code = "not_kept" if error.sqlstate == NOT_KEPT else "invalid_query"
+        code = NO_ANSWER.get(error.sqlstate or "", "invalid_query")
         raise InvalidRequest(code, str(error)) from error
     return Answer(
         tuple(column.name for column in columns),

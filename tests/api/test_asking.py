@@ -71,6 +71,9 @@ async def test_what_was_in_force_is_told_of_positions_and_times(service: Service
     assert await placed(service, "?as_of=0") == {}
     assert await placed(service, "?as_of=2999-01-01T00:00:00Z") == {"c1": 3, "c2": 6}
     assert await placed(service, "?as_of=1999-01-01T00:00:00Z") == {}
+    answer = await service.ask("GET", "/v1/fleets/mine/placements?as_of=1000000")
+    assert (answer.status, answer.code) == (400, "invalid_parameter")
+    assert "position 1000000 is not decided" in answer.json["detail"]
     answer = await service.ask("GET", "/v1/fleets/mine/placements?as_of=yesterday")
     assert (answer.status, answer.code) == (422, "invalid_parameter")
 

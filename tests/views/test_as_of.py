@@ -174,3 +174,87 @@ async def test_as_of_a_position_is_what_was_seen_there(postgres: Postgres, name:
 
             assert await as_of(slow, state, through) == wanted, state
             assert await as_of(fast, state, through) == wanted, state
+
+
+async def refused(connection: asyncpg.Connection, query: str) -> tuple[str | None, str]:
+    with pytest.raises(asyncpg.PostgresError) as error:
+        await connection.fetch(query)
+    return error.value.sqlstate, str(error.value)
+
+
+async def test_what_is_not_decided_or_not_there_is_refused_and_times_take_what_is_decided(
+    postgres: Postgres,
+) -> None:
+    story = divisions()
+    async with decided(postgres, story, ALL_AT_ONCE, watched=False) as connection:
+        asked = "SELECT * FROM ledger_api.{state}_as_of('{fleet}', {position})"
+        (row,) = await rows(connection, "SELECT decided_through FROM ledger_api.fleets")
+        through = row[0]
+        before = {
+            state: sorted(
+                await rows(connection, asked.format(state=state, fleet="test", position=through)),
+                key=repr,
+            )
+            for state in (*STATES, "fleets")
+        }
+        assert before["placements"]
+        assert before["refusals"]
+        story.workload("late", 2, cluster=None, division={"weights": {"m1": 1}}, deploy=None)
+        await lines.ingest(connection, story.lines)
+
+        for state in (*STATES, "fleets"):
+            for position in (through + 1, 1_000_000, 2**63 - 1):
+                code, said = await refused(
+                    connection, asked.format(state=state, fleet="test", position=position)
+                )
+                assert code == "LG016", state
+                assert said == (
+                    f"fleet test: position {position} is not decided;"
+                    f" the newest that is, is {through}"
+                )
+            code, said = await refused(
+                connection, asked.format(state=state, fleet="tset", position=0)
+            )
+            assert code == "LG017", state
+            assert said == "fleet tset: there is none of this name that you may see"
+            at = f"SELECT * FROM ledger_api.{state}_at('test', '2999-01-01')"
+            assert sorted(await rows(connection, at), key=repr) == before[state], state
+
+
+async def test_before_the_first_event_there_was_nothing(postgres: Postgres) -> None:
+    async with decided(postgres, divisions(), ALL_AT_ONCE, watched=False) as connection:
+        said = "events, decisions, decided_through, last_recorded_at, open_refusals"
+        for position in ("-1", "-5", str(-(2**63)), "NULL"):
+            for state in STATES:
+                asked = f"SELECT * FROM ledger_api.{state}_as_of('test', {position})"
+                assert await rows(connection, asked) == [], (state, position)
+            asked = f"SELECT {said} FROM ledger_api.fleets_as_of('test', {position})"
+            assert await rows(connection, asked) == [(0, 0, None, None, 0)], position
+        asked = f"SELECT {said} FROM ledger_api.fleets_at('test', '2000-01-01')"
+        assert await rows(connection, asked) == [(0, 0, None, None, 0)]
+
+
+async def test_a_fleet_as_of_a_position_is_the_fleet_that_it_was(postgres: Postgres) -> None:
+    async with decided(postgres, divisions(), ONE_BY_ONE, watched=False) as connection:
+        now = await rows(
+            connection,
+            "SELECT events, decisions, event_root, decision_root, decided_through, last_recorded_at,"
+            " open_refusals FROM ledger_api.fleets",
+        )
+        decided_by = await rows(
+            connection,
+            "SELECT t.through + 1, t.decisions, t.through,"
+            " (SELECT recorded_at FROM ledger_api.events e WHERE e.position = t.through)"
+            " FROM ledger.decided t ORDER BY t.through",
+        )
+        for events, decisions, through, recorded_at in decided_by:
+            asked = f"FROM ledger_api.fleets_as_of('test', {through})"
+            assert await rows(
+                connection,
+                f"SELECT events, decisions, decided_through, last_recorded_at {asked}",
+            ) == [(events, decisions, through, recorded_at)]
+        assert now == await rows(
+            connection,
+            "SELECT events, decisions, event_root, decision_root, decided_through, last_recorded_at,"
+            f" open_refusals FROM ledger_api.fleets_as_of('test', {through})",
+        )

@@ -80,12 +80,18 @@ async def test_every_function_is_documented_as_the_database_comments_it(database
 
 @pytest.mark.parametrize("query", queries())
 async def test_a_documented_query_runs_as_a_reader(database_url: str, query: str) -> None:
+    operator = await connect(database_url, None)
     connection = await connect(database_url, "ledger_reader")
     try:
+        await operator.execute(
+            "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'shop', 'wall');"
+            "INSERT INTO ledger.decided (fleet, through, decisions, epoch) VALUES (1, 5000, 0, 1)"
+        )
         await connection.execute("SET search_path = ledger_api")
 
         await connection.fetch(query)
     finally:
+        await operator.close()
         await connection.close()
 
 
