@@ -3223,41 +3223,43 @@ CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
              JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
              CROSS JOIN LATERAL jsonb_array_elements((d.reasons #> '{losers,named}'::text[])) l(named))
         UNION ALL
-         SELECT f.name AS fleet,
+         SELECT f.name,
             v.number,
-            'division'::text AS stage,
-            v.cluster AS candidate,
-            NULL::bigint AS rank,
-            NULL::text AS score,
-            true AS chosen,
-            NULL::text AS why_not
+            'division'::text,
+            v.cluster,
+            NULL::bigint,
+            NULL::text,
+            (v.replicas > 0),
+                CASE
+                    WHEN (v.replicas = 0) THEN 'no_share'::text
+                    ELSE NULL::text
+                END AS "case"
            FROM (ledger.divisions v
              JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
-          WHERE (v.replicas > 0)
         UNION ALL
-         SELECT f.name AS fleet,
+         SELECT f.name,
             v.number,
-            'deployment'::text AS stage,
-            v.node AS candidate,
-            NULL::bigint AS rank,
-            NULL::text AS score,
-            true AS chosen,
-            NULL::text AS why_not
+            'deployment'::text,
+            v.node,
+            NULL::bigint,
+            NULL::text,
+            true,
+            NULL::text
            FROM (ledger.deployments v
              JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
           WHERE (v.added > 0)
         UNION ALL
-         SELECT f.name AS fleet,
+         SELECT f.name,
             d.number,
-            (((step.taken ->> 'replica'::text) || ' '::text) || stage.name) AS stage,
-            (weighed.one ->> 'name'::text) AS candidate,
+            (((step.taken ->> 'replica'::text) || ' '::text) || stage.name),
+            (weighed.one ->> 'name'::text),
             weighed.rank,
-            (weighed.one ->> 'score'::text) AS score,
-            (weighed.rank = 1) AS chosen,
+            (weighed.one ->> 'score'::text),
+            (weighed.rank = 1),
                 CASE
                     WHEN (weighed.rank > 1) THEN 'outranked'::text
                     ELSE NULL::text
-                END AS why_not
+                END AS "case"
            FROM ((((ledger.decisions d
              JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
              CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
@@ -3265,14 +3267,14 @@ CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
              CROSS JOIN LATERAL jsonb_array_elements(stage.ranking) WITH ORDINALITY weighed(one, rank))
           WHERE (d.kind = 'disk_placement'::text)
         UNION ALL
-         SELECT f.name AS fleet,
+         SELECT f.name,
             d.number,
-            ((step.taken ->> 'replica'::text) || ' filter'::text) AS stage,
-            (l.named ->> 0) AS candidate,
-            NULL::bigint AS rank,
-            NULL::text AS score,
-            false AS chosen,
-            (l.named ->> 1) AS why_not
+            ((step.taken ->> 'replica'::text) || ' filter'::text),
+            (l.named ->> 0),
+            NULL::bigint,
+            NULL::text,
+            false,
+            (l.named ->> 1)
            FROM (((ledger.decisions d
              JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
              CROSS JOIN LATERAL jsonb_array_elements((d.reasons -> 'steps'::text)) step(taken))
@@ -3281,7 +3283,7 @@ CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
 
 ALTER VIEW ledger_api.candidates OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.candidates IS 'A cluster, node or disk that was weighed for a decision a row, winner or loser; of the losers the first 16 are named.';
+COMMENT ON VIEW ledger_api.candidates IS 'A cluster, node or disk that was weighed for a decision a row, winner or loser; of those who were not even weighed the first 16 are named.';
 
 COMMENT ON COLUMN ledger_api.candidates.fleet IS 'Name of the fleet.';
 
@@ -3297,7 +3299,7 @@ COMMENT ON COLUMN ledger_api.candidates.score IS 'Its score as num/den, where th
 
 COMMENT ON COLUMN ledger_api.candidates.chosen IS 'Whether it got anything.';
 
-COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable, with what was compared or who was in the way; null for a winner.';
+COMMENT ON COLUMN ledger_api.candidates.why_not IS 'Reason code of a loser, such as unschedulable, with what was compared or who was in the way; no_share where its share of a division came to nothing; null for a winner.';
 
 CREATE VIEW ledger_api.capacity_classes WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
@@ -3974,20 +3976,21 @@ CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
           WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
         UNION ALL
          SELECT d."position",
-            ledger.moment(e.recorded_at_micros) AS recorded_at,
-            d.subject AS address,
-            (d.result ->> 'what'::text) AS kind,
+            ( SELECT ledger.moment(e.recorded_at_micros) AS moment
+                   FROM ledger.events e
+                  WHERE ((e.fleet = d.fleet) AND (e."position" = d."position"))) AS moment,
+            d.subject,
+            (d.result ->> 'what'::text),
             concat_ws(': '::text,
                 CASE
                     WHEN ((d.result ->> 'node'::text) <> d.subject) THEN (d.result ->> 'node'::text)
                     ELSE NULL::text
                 END, ( SELECT string_agg(((n.key || ' '::text) || n.value), ', '::text ORDER BY (n.key COLLATE "C")) AS string_agg
-                   FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS detail,
-            f.name AS fleet,
+                   FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS concat_ws,
+            f.name,
             d.number
-           FROM ((ledger.decisions d
+           FROM (ledger.decisions d
              JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
-             JOIN ledger.events e ON (((e.fleet = d.fleet) AND (e."position" = d."position"))))
           WHERE (d.kind = 'incident'::text)) u;
 
 ALTER VIEW ledger_api.incidents OWNER TO ledger_owner;
@@ -3996,7 +3999,7 @@ COMMENT ON VIEW ledger_api.incidents IS 'Something that a person should know a r
 
 COMMENT ON COLUMN ledger_api.incidents."position" IS 'Position in the log of the fleet.';
 
-COMMENT ON COLUMN ledger_api.incidents.recorded_at IS 'When it was recorded.';
+COMMENT ON COLUMN ledger_api.incidents.recorded_at IS 'When it was recorded; null for a decision whose event was archived.';
 
 COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster.';
 

@@ -47,6 +47,8 @@ class Answer:
 async def begin(connection: asyncpg.Connection) -> None:
     """Make a reader's connection one over which questions are asked."""
     await connection.execute("SET search_path = ledger_api")
+    # A day begins for everybody who asks when it does for `ledger diff` and ``--at``.
+    await connection.execute("SET TimeZone = 'UTC'")
     await connection.execute("SET default_transaction_read_only = on")
     await connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
 

@@ -13,7 +13,7 @@ down_revision = "0015"
 branch_labels = None
 depends_on = None
 
-SUBJECTS = ("as_of",)
+SUBJECTS = ("as_of", "views")
 
 
 def upgrade() -> None:

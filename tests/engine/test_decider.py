@@ -87,6 +87,24 @@ async def test_what_was_decided_is_seen_with_sql(
     ]
 
 
+async def test_a_cluster_that_was_weighed_and_got_nothing_is_a_candidate(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    clusters = [cluster_line(1), cluster_line(2)]
+    await lines.ingest(
+        anybody, [*clusters, workload_line(1, replicas=1, weights={"c1": 1, "c2": 1})]
+    )
+
+    await decide_all(database_url)
+
+    weighed = await anybody.fetch(
+        "SELECT c.chosen, c.why_not, v.replicas FROM ledger_api.candidates c"
+        "  JOIN ledger_api.divisions v ON (v.number, v.cluster) = (c.number, c.candidate)"
+        " WHERE c.number = 0 AND c.stage = 'division' ORDER BY c.chosen"
+    )
+    assert [tuple(row) for row in weighed] == [(False, "no_share", 0), (True, None, 1)]
+
+
 async def test_a_place_that_does_not_change_keeps_its_since(
     database_url: str, anybody: asyncpg.Connection
 ) -> None:

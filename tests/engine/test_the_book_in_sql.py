@@ -123,6 +123,11 @@ async def test_incidents_of_a_fleet_are_shown_beside_those_of_partitions(
     assert beyond[0][0] == "shop/db@m1"
     assert beyond[0][1].startswith("m1/n2: instances ")
 
+    asked = "SELECT position, address, kind, detail, fleet, number FROM ledger_api.incidents"
+    told = await rows(anybody, f"{asked} ORDER BY number")
+    await anybody.execute("ALTER TABLE ledger.events DETACH PARTITION ledger.events_000000")
+    assert await rows(anybody, f"{asked} WHERE recorded_at IS NULL ORDER BY number") == told
+
 
 async def test_the_book_adds_up(anybody: asyncpg.Connection) -> None:
     assert await rows(anybody, DIFFERENCES) == []

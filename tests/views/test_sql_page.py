@@ -1,6 +1,7 @@
 """docs/sql.md and README.md say of the views what the database says, and their queries run."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from ledger.log import lines
 from ledger.log.database import connect
+from ledger.views.query import ask, begin
 from tests.engine.deciding import decide_all
 from tests.engine.test_deployments_in_sql import rows
 from tests.engine.test_the_book_in_sql import story
@@ -151,3 +153,15 @@ async def test_the_page_tells_two_positions_apart_and_who_moved_on_nodes(
     finally:
         await operator.close()
         await reader.close()
+
+
+async def test_a_time_without_a_zone_is_utc_wherever_the_login_is(database_url: str) -> None:
+    connection = await connect(database_url, "ledger_reader")
+    try:
+        await connection.execute("SET TimeZone = 'Asia/Tokyo'")
+        await begin(connection)
+
+        answer = await ask(connection, "SELECT '2026-01-06'::timestamptz")
+    finally:
+        await connection.close()
+    assert answer.rows == [(datetime(2026, 1, 6, tzinfo=UTC),)]
