@@ -59,19 +59,26 @@ def grant_command(
     """Let a role see a fleet. It becomes a member of ledger_reader, with a reader's limits.
 
     Its transactions are read-only, a statement ends after a minute, a transaction that nothing is
-    asked in after 15 seconds, a session after half an hour. They begin with its next login.
+    asked in after 15 seconds, a session after half an hour. They begin with its next login. A role that
+    is no login passes its fleets on to its members, but no limits.
     """
 
     async def main() -> None:
         async with connected(await locate(database_url, data), None) as connection:
             with refusals_named():
-                await readers.grant(connection, reader, fleet)
+                limited = await readers.grant(connection, reader, fleet)
                 open_ = [
                     one
                     for one in await readers.granted(connection)
                     if (one.reader, one.fleet) == ("ledger_reader", EVERY_FLEET)
                 ]
         aside.print(f"{reader} sees {'every fleet' if fleet == EVERY_FLEET else fleet}")
+        if not limited:
+            aside.print(
+                f"{reader} is no login: its members see that too, and have no limits of a reader unless"
+                " they are granted a fleet themselves",
+                soft_wrap=True,
+            )
         if open_ and fleet != EVERY_FLEET:
             aside.print(
                 "every reader still sees every fleet: `ledger readers revoke ledger_reader '*'`",

@@ -11,7 +11,7 @@ import asyncpg
 
 from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
-from ledger.views.pages import NOT_KEPT
+from ledger.views.query import NO_ANSWER
 
 PLACING: Final = ("division", "deployment", "disk_placement")
 """Kinds whose decisions are complete: what they say is all that the subject has. In the order of deciding."""
@@ -111,8 +111,8 @@ async def elsewhere(
     try:
         rows = await connection.fetch(_ELSEWHERE, fleet, a, b, list(PLACING))
     except asyncpg.PostgresError as error:
-        if error.sqlstate == NOT_KEPT:
-            raise InvalidRequest("not_kept", str(error)) from error
+        if error.sqlstate in NO_ANSWER:
+            raise InvalidRequest(NO_ANSWER[error.sqlstate], str(error)) from error
         raise
     found: dict[tuple[str, str], tuple[dict[str, int], dict[str, int]]] = {}
     for kind, subject, place, before, after in rows:

@@ -3,7 +3,8 @@
 A grant is a row. Views look at it for the role that asks and for those whose rights it has, so a grant to
 a role is one to all its members. What a login gets with its first grant are the limits of a reader too:
 read-only transactions, and ends for statements and sessions that take too long. They are settings of the
-login, kept by Postgres; a login could change them, what it may see it could not.
+login in this database, kept by Postgres, and go with its last grant; a login could change them, what it may
+see it could not. Members of a role have its grants and not its settings, so one that is no login gets none.
 """
 
 from datetime import datetime
@@ -42,15 +43,16 @@ async def granted(connection: asyncpg.Connection) -> list[Grant]:
     return [Grant(*row) for row in rows]
 
 
-async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> None:
+async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> bool:
     """Let a role see a fleet, and make it a reader; over a connection of an operator's own login.
 
+    False where the role is no login: whoever logs in as a member of it has no limits by this.
     InvalidRequest where there is no such role or no such fleet.
     """
     async with connection.transaction():
         role = await connection.fetchrow(
-            "SELECT quote_ident(rolname) AS name, rolsuper, pg_has_role(oid, 'ledger_reader', 'USAGE')"
-            " AS reads FROM pg_roles WHERE rolname = $1",
+            "SELECT quote_ident(rolname) AS name, rolsuper, rolcanlogin,"
+            " pg_has_role(oid, 'ledger_reader', 'USAGE') AS reads FROM pg_roles WHERE rolname = $1",
             reader,
         )
         if role is None:
@@ -60,9 +62,12 @@ async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> None
             raise InvalidRequest("unknown_fleet", f"{fleet}: there is no fleet of this name")
         if not role["reads"]:
             await connection.execute(f"GRANT ledger_reader TO {role['name']}")
-        if not role["rolsuper"] and not reader.startswith("ledger_"):
+        if role["rolcanlogin"] and not role["rolsuper"] and not reader.startswith("ledger_"):
+            here = await connection.fetchval("SELECT quote_ident(current_database())")
             for setting, value in LIMITS.items():
-                await connection.execute(f"ALTER ROLE {role['name']} SET {setting} = '{value}'")
+                await connection.execute(
+                    f"ALTER ROLE {role['name']} IN DATABASE {here} SET {setting} = '{value}'"
+                )
         await connection.execute("SET LOCAL ROLE ledger_owner")
         await connection.execute(
             "INSERT INTO ledger.fleet_readers (reader, fleet) VALUES ($1, $2)"
@@ -70,10 +75,14 @@ async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> None
             reader,
             fleet,
         )
+    return bool(role["rolcanlogin"])
 
 
 async def revoke(connection: asyncpg.Connection, reader: str, fleet: str) -> bool:
-    """Take a grant back; False where there was none. The role stays a reader, of what is left."""
+    """Take a grant back, and the limits with the last one; False where there was none.
+
+    The role stays a reader, of what is left.
+    """
     async with connection.transaction():
         await connection.execute("SET LOCAL ROLE ledger_owner")
         gone = await connection.fetchval(
@@ -81,4 +90,26 @@ async def revoke(connection: asyncpg.Connection, reader: str, fleet: str) -> boo
             reader,
             fleet,
         )
+        more = await connection.fetchval(
+            "SELECT true FROM ledger.fleet_readers WHERE reader = $1 LIMIT 1", reader
+        )
+        if gone and not more:
+            await connection.execute("SET LOCAL ROLE NONE")
+            await _unlimit(connection, reader)
     return bool(gone)
+
+
+async def _unlimit(connection: asyncpg.Connection, reader: str) -> None:
+    """Take back those settings that are still as they were given."""
+    limited = await connection.fetch(
+        "SELECT quote_ident(r.rolname) AS name, quote_ident(d.datname) AS here,"
+        "       split_part(one, '=', 1) AS setting"
+        "  FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole"
+        "  JOIN pg_database d ON d.oid = s.setdatabase AND d.datname = current_database()"
+        " CROSS JOIN unnest(s.setconfig) AS one"
+        " WHERE r.rolname = $1 AND one = ANY($2::text[])",
+        reader,
+        [f"{setting}={value}" for setting, value in LIMITS.items()],
+    )
+    for name, here, setting in limited:
+        await connection.execute(f"ALTER ROLE {name} IN DATABASE {here} RESET {setting}")

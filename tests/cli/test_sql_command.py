@@ -240,6 +240,8 @@ def test_readers_are_granted_and_listed(database_url: str) -> None:
     readers("revoke", "ledger_reader", "*")
     assert readers("list", "--json").stdout == ""
     assert "not_granted" in readers("revoke", "ledger_reader", "*", code=70).stderr
-    assert "every fleet" in readers("grant", "ledger_reader", "*").stderr
+    said = readers("grant", "ledger_reader", "*").stderr
+    assert "every fleet" in said
+    assert "ledger_reader is no login" in said
     assert "ledger_reader" in readers("list").stdout
     assert "unknown_role" in readers("grant", "nobody-of-that-name", "*", code=70).stderr

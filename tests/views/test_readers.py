@@ -242,7 +242,8 @@ async def test_a_grant_to_a_group_is_one_to_its_members(two: Two) -> None:
     seen = "SELECT array_agg(fleet ORDER BY fleet) FROM ledger_api.fleets"
     await two.operator.execute(f"CREATE ROLE {group} NOLOGIN; GRANT {group} TO {login}")
     try:
-        await readers.grant(two.operator, group, "bank")
+        assert not await readers.grant(two.operator, group, "bank"), "members inherit no limits"
+        assert await limits_of(two, group) == {}
         async with two.reading(login) as reader:
             assert await reader.fetchval(seen) == ["bank", "shop"]
             await reader.execute("SET ROLE ledger_reader")
@@ -271,15 +272,36 @@ async def test_whoever_works_for_the_ledger_sees_every_fleet(two: Two) -> None:
         assert found == 3, role
 
 
-async def test_a_login_that_was_granted_a_fleet_has_the_limits_of_a_reader(two: Two) -> None:
-    for login in two.logins.values():
-        (settings,) = await two.operator.fetch(
-            "SELECT s.setconfig FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole"
-            " WHERE r.rolname = $1 AND s.setdatabase = 0",
-            login,
+async def limits_of(two: Two, role: str) -> dict[str | None, dict[str, str]]:
+    """The settings that Postgres keeps for a role, by the database; None for those of every database."""
+    return {
+        database: dict(one.split("=", 1) for one in settings)
+        for database, settings in await two.operator.fetch(
+            "SELECT d.datname, s.setconfig FROM pg_db_role_setting s"
+            "  JOIN pg_roles r ON r.oid = s.setrole LEFT JOIN pg_database d ON d.oid = s.setdatabase"
+            " WHERE r.rolname = $1",
+            role,
         )
-        limits = dict(one.split("=", 1) for one in settings["setconfig"])
-        assert limits == readers.LIMITS
+    }
+
+
+async def test_a_login_has_the_limits_of_a_reader_here_until_its_last_grant_is_gone(
+    two: Two,
+) -> None:
+    here = await two.operator.fetchval("SELECT current_database()")
+    for login in two.logins.values():
+        assert await limits_of(two, login) == {here: readers.LIMITS}
+    login = two.logins["shop"]
+    assert await readers.grant(two.operator, login, "bank")
+    assert await readers.revoke(two.operator, login, "bank")
+    assert await limits_of(two, login) == {here: readers.LIMITS}, "one grant is left"
+    own = f"ALTER ROLE {login} IN DATABASE {here} SET statement_timeout = '5s'"
+    await two.operator.execute(own)
+    assert await readers.revoke(two.operator, login, "shop")
+    assert await limits_of(two, login) == {here: {"statement_timeout": "5s"}}, "not of a grant"
+    assert await readers.grant(two.operator, login, "shop")
+    assert await limits_of(two, login) == {here: readers.LIMITS}
+
     connection = await connect(two.url, "ledger_reader")
     try:
         assert await connection.fetchval("SHOW transaction_read_only") == "on"

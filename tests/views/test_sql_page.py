@@ -99,6 +99,7 @@ async def test_a_documented_query_runs_as_a_reader(database_url: str, query: str
 
 def answering(question: str, told: dict[str, str]) -> str:
     """The query under a question of the page, of what a test has instead of what the page names."""
+    query: str
     (query,) = re.findall(
         rf"{re.escape(question)}\n\n```sql\n(.*?);\n```", PAGE.read_text(), flags=re.DOTALL
     )
