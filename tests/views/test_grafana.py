@@ -15,6 +15,7 @@ from ledger.log import lines
 from ledger.log.database import connect
 from tests.engine.deciding import decide_all
 from tests.engine.test_the_book_in_sql import story
+from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres
 
 FOLDER = Path(__file__).parents[2] / "docs" / "grafana"
@@ -58,6 +59,40 @@ async def test_a_panel_has_an_answer(reader: asyncpg.Connection, title: str) -> 
     panel = next(one for one in DASHBOARD["panels"] if one["title"] == title)
     if panel["targets"][0]["format"] == "time_series":
         assert "time" in rows[0].keys()  # noqa: SIM118 - a record is no mapping
+
+
+async def test_a_cluster_that_lost_everything_is_shown_and_an_unchosen_fleet_is_not(
+    postgres: Postgres,
+) -> None:
+    async with postgres.database() as url:
+        connection = await connect(url, None)
+        try:
+            elsewhere = [cluster_line(1, fleet="unchosen"), b'{"fleet": "unchosen"}']
+            told = [*elsewhere, cluster_line(1), cluster_line(2), b'{"fleet": "test"}', b"whose?"]
+            first = workload_line(1, replicas=5, weights={"c1": 1})
+            await lines.ingest(connection, [*told, first])
+            await decide_all(url)
+            then = await connection.fetchval(
+                "SELECT max(recorded_at)::text FROM ledger_api.events WHERE fleet = 'test'"
+            )
+            await lines.ingest(connection, [workload_line(2, replicas=5, weights={"c2": 1})])
+            await decide_all(url)
+            await connection.execute("SET search_path = ledger_api")
+
+            compared = QUERIES["Then and now"].replace("$__timeFrom()", f"'{then}'")
+            rows = await connection.fetch(filled_in(compared))
+            assert [tuple(row) for row in rows] == [("c1", 5, 0, -5), ("c2", 0, 5, 5)]
+            waiting = await connection.fetchval(filled_in(QUERIES["In quarantine"]))
+            assert waiting == 2, "of the fleet chosen, and of none"
+        finally:
+            await connection.close()
+
+
+async def test_incidents_of_other_fleets_are_not_shown(reader: asyncpg.Connection) -> None:
+    query = filled_in(QUERIES["Incidents"])
+
+    assert await reader.fetch(query)
+    assert await reader.fetch(query.replace("'test'", "'another'")) == []
 
 
 async def test_the_fleets_to_choose_from_are_there(reader: asyncpg.Connection) -> None:
