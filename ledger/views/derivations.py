@@ -18,7 +18,7 @@ import orjson
 from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
 from ledger.units import LARGEST_WHOLE_NUMBER
-from ledger.views.pages import NOT_KEPT
+from ledger.views.query import NO_ANSWER
 
 NEWEST: Final = LARGEST_WHOLE_NUMBER
 """A position that nothing lies behind."""
@@ -292,8 +292,8 @@ async def places(
             *(() if at is None else (at,)),
         )
     except asyncpg.PostgresError as error:
-        if error.sqlstate == NOT_KEPT:
-            raise InvalidRequest("not_kept", str(error)) from None
+        if error.sqlstate in NO_ANSWER:
+            raise InvalidRequest(NO_ANSWER[error.sqlstate], str(error)) from None
         raise
     return [Place(*row) for row in rows]
 
