@@ -49,7 +49,7 @@ async def test_partitions_wait_while_the_decider_of_their_fleet_is_behind_and_no
 
         while (size := await log.size()) < 1000:
             await _decide(log, through=size - 1)
-            await until(lambda: _grew(log, size))  # noqa: B023 - it is waited for at once
+            await until(lambda: _grew(log, size))
         totals = await running.end()
 
     assert totals.records == 1090
