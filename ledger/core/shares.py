@@ -66,14 +66,16 @@ def proportion(numerator: int, denominator: int) -> Fraction:
 
 def require_count(what: str, count: int) -> None:
     """Refuse ``count`` unless it is a whole number from zero up; true and false are not numbers."""
-    if not _is_count(count):
+    # The exact type: to isinstance a bool is an int, and a weight of True would pass for 1.
+    if type(count) is not int or count < 0:
         raise InvalidRequest("invalid_request", f"{what}: {count!r} is not a count")
 
 
 def require_counts(what: str, counts: Mapping[Name, int]) -> None:
     """Refuse the first of the ``counts`` that is not one, by its name."""
     for name, count in counts.items():
-        if not _is_count(count):
+        # Asked of every number of every question, so without a call of its own.
+        if type(count) is not int or count < 0:
             require_count(f"{what} of {name}", count)
 
 
@@ -84,8 +86,3 @@ def require_distinct(what: str, names: Iterable[str]) -> None:
         if name in seen:
             raise InvalidRequest("invalid_request", f"{what}: {name!r} is named twice")
         seen.add(name)
-
-
-def _is_count(value: int) -> bool:
-    # The exact type: to isinstance a bool is an int, and a weight of True would pass for 1.
-    return type(value) is int and value >= 0

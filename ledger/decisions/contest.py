@@ -20,7 +20,6 @@ pool of the nodes that are left to them.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import add
 from typing import Final, NamedTuple
 
 from ledger.core.capacity.volume_requests import volume_requests
@@ -142,8 +141,9 @@ def read(world: World) -> Contest:
         for resource, column in zip(RESOURCES, (one.cpu, one.memory, one.storage), strict=True):
             total[resource] += sum(column)
     for use in used.values():
-        for resource, amount in amounts(use).items():
-            total[resource] += amount
+        total[CPU] += use.cpu
+        total[MEMORY] += use.memory
+        total[STORAGE] += use.storage
     namespaces = {key.namespace for key in used}
     namespaces.update(job.tasks.namespace for job in contenders.values())
     return Contest(
@@ -192,7 +192,7 @@ def running(contest: Contest, scope: NamespaceScope) -> list[Holding]:
         QueueNamespace(job.tasks.queue if scope == "per_queue" else "", job.tasks.namespace)
         for job in contest.jobs.values()
     }
-    others: dict[str, Use] = {}
+    others: dict[str, list[Use]] = {}
     holdings = []
     for key in sorted(left):
         use = left[key]
@@ -202,9 +202,10 @@ def running(contest: Contest, scope: NamespaceScope) -> list[Holding]:
             namespace = NamespaceName(key.namespace)
             holdings.append(Holding(QueueName(key.queue), namespace, amounts(use)))
         else:
-            others[key.queue] = Use(*map(add, others.get(key.queue, NO_USE), use))
+            others.setdefault(key.queue, []).append(use)
     holdings += [
-        Holding(QueueName(queue), None, amounts(use)) for queue, use in sorted(others.items())
+        Holding(QueueName(queue), None, amounts(Use(*map(sum, zip(*others[queue], strict=True)))))
+        for queue in sorted(others)
     ]
     return holdings
 

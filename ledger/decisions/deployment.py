@@ -7,18 +7,21 @@ For what it lacks it takes a turn (``ledger.decisions.deployment_turn``), unless
 plainly not to be had. What is recorded of that is said in ``ledger.decisions.deployment_record``.
 """
 
+from collections import Counter
+
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.decisions.capacity_class import target_of
 from ledger.decisions.columns import columns
 from ledger.decisions.deployment_record import answers
 from ledger.decisions.deployment_turn import Turn, split
 from ledger.decisions.nodes import nodes_of
-from ledger.decisions.room import counted, wanted
+from ledger.decisions.refused_edits import more_move_than_fit, within_limit
+from ledger.decisions.room import Wanted, counted, wanted
 from ledger.decisions.scale_down import reduced
 from ledger.errors import InvalidRequest
 from ledger.facts.deployment import Instance, Terms, Waiting
 from ledger.facts.reason import RETRIED
-from ledger.facts.workload import WorkloadUpserted
+from ledger.facts.workload import DeploySpec, WorkloadUpserted
 from ledger.reducers import deployments, pods
 from ledger.reducers.instances import Deployed, node_of, workload_of
 from ledger.reducers.world import Causes, Question, World
@@ -63,8 +66,8 @@ def answer(before: World, world: World, question: Question, causes: Causes) -> t
 def _in_vain(world: World, here: Deployed) -> bool:
     """Whether nothing of what a subject waits for can be served: known without taking its turn.
 
-    Only what is plain is looked at. Whoever may change something where it is, or tops up its nodes,
-    or has pods of its own that hold room, takes its turn.
+    Only what is plain is looked at. Whoever tops up its nodes, or has pods of its own that hold room, takes
+    its turn; so does whoever is to be changed, unless too many would have to move.
     """
     workload = world.workload(here.workload)
     deploy = None if workload is None else workload.deploy
@@ -75,14 +78,16 @@ def _in_vain(world: World, here: Deployed) -> bool:
     except InvalidRequest:
         return False
     terms = Terms(workload.request, Bytes(one.storage), deploy.node_selector)
-    if any(instance.terms != terms for instance in here.instances) or any(
-        crew.cluster == here.cluster for crew, _ in pods.beyond(world, here.workload)
+    if any(crew.cluster == here.cluster for crew, _ in pods.beyond(world, here.workload)):
+        return False
+    edited = any(instance.terms != terms for instance in here.instances)
+    # With classes each takes its own part.
+    split = target_of(world, workload, here.share).pods is not None
+    if edited and (
+        split or not more_move_than_fit(world, here, workload, deploy, one, terms=terms)
     ):
         return False
-    cluster = world.clusters.get(here.cluster)
-    room = 0
-    if cluster is not None and cluster.ready:
-        room = counted(world, columns(world, here.cluster, deploy.node_selector), one).together
+    room = _room(world, here, deploy, one)
     reclaiming = world.rooms.reclaiming
     growth = (
         0 if deploy.strategy == "EACH" else here.share - len(here.instances) - len(here.waiting)
@@ -93,9 +98,24 @@ def _in_vain(world: World, here: Deployed) -> bool:
         or any(node_of(here.cluster, held.node) in reclaiming for held in here.instances)
     ):
         return room == 0
-    # With classes each takes its own part.
-    return growth > 0 and (
-        room == 0 or (room < growth and target_of(world, workload, here.share).pods is None)
+    if growth > 0:
+        return room == 0 or (room < growth and not split)
+    return edited
+
+
+def _room(world: World, here: Deployed, deploy: DeploySpec, one: Wanted) -> int:
+    """For how many more of a subject there is room in its cluster."""
+    cluster = world.clusters.get(here.cluster)
+    if cluster is None or not cluster.ready:
+        return 0
+    nodes = columns(world, here.cluster, deploy.node_selector)
+    each = counted(world, nodes, one)
+    if deploy.strategy != "AUTO" or not deploy.nodes_limit:
+        return each.together
+    counts = Counter(held.node for held in here.instances)
+    return sum(
+        within_limit(room, counts[name], deploy.nodes_limit)
+        for name, room in zip(nodes.names, each.each, strict=True)
     )
 
 

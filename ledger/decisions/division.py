@@ -316,18 +316,18 @@ def _by_weight(
         branch=divided.branch,
         shares=tuple(
             ClusterShare(
-                cluster=share.cluster,
-                weight=share.weight,
-                replicas=share.replicas,
-                previous=previous.get(share.cluster, Replicas(0)),
-                available=room.get(share.cluster),
-                floor=share.floor,
-                remainder=share.remainder,
-                ceiling=share.ceiling,
-                odds=odds.get(share.cluster),
-                residual=share.residual,
+                cluster,
+                weight,
+                replicas,
+                previous.get(cluster, Replicas(0)),
+                room.get(cluster),
+                floor=floor,
+                remainder=remainder,
+                ceiling=ceiling,
+                odds=odds.get(cluster),
+                residual=replicas > floor,
             )
-            for share in divided.shares
+            for cluster, weight, floor, remainder, ceiling, _, replicas in divided.shares
         ),
         fairness=Fairness(
             inertia=asked.request.inertia,

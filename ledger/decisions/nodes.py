@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 from ledger.core.capacity.amounts import Core, Device, NumaGroup
@@ -37,7 +38,7 @@ from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.deployment import Instance, Terms, Volume
 from ledger.facts.workload import DeploySpec, Request, WorkloadUpserted
 from ledger.reducers import book, pods
-from ledger.reducers.book import NOTHING_HELD, Held, Offer, Shared
+from ledger.reducers.book import NOTHING_HELD, Amounts, Held, Offer, Shared
 from ledger.reducers.instances import holding, node_of
 from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
@@ -276,23 +277,9 @@ class Nodes:
             room.whole(offer, one) and _enough(offer.cpu + before.cpu, one.cpu_milli)
         ):
             return None
-        was = instance.terms.request
-        found = self.rules.reallocate(
-            room.cpu_node(offer),
-            Bound(
-                _amounts(was),
-                {Core(core): pieces for core, pieces in instance.cores},
-                NumaGroup(instance.group),
-            ),
-            Change(
-                cpu_request=one.cpu - Fraction(was.cpu, MILLI),
-                memory_request=one.memory - was.memory,
-                cpu_bind=one.cpu_bind,
-            ),
-            share_base=offer.share_base,
-            max_share=one.max_share,
-        )
-        if not isinstance(found, Reallocated):
+        was, version = instance.terms.request, self.world.policy.algorithms.placement
+        bound = _bound_anew(version, offer, was, instance.cores, instance.group, one)
+        if bound is None:
             return None
         volumes = instance.volumes
         if was.volumes != terms.request.volumes:
@@ -307,8 +294,8 @@ class Nodes:
             volumes = _volumes(plan)
         return instance._replace(
             terms=terms,
-            cores=tuple(sorted(found.holding.cores.items())),
-            group=str(found.holding.group),
+            cores=bound[0],
+            group=bound[1],
             volumes=volumes,
         )
 
@@ -360,6 +347,38 @@ def _load(key: tuple[int, ...], one: Wanted) -> Load:
     if one.storage:
         loads.append(load(used=storage_held, capacity=storage, request=one.storage))
     return mean_load(loads)
+
+
+# An edit that is refused is tried again whenever something on the nodes of its cluster grew, which
+# is few of them: of the others the same is asked as before.
+@lru_cache(maxsize=1 << 12)
+def _bound_anew(
+    version: int,
+    offer: Offer,
+    was: Request,
+    cores: Amounts,
+    group: str,
+    one: Wanted,
+) -> tuple[Amounts, str] | None:
+    """The cores and the group of an instance that wants something else than it was; None: no room."""
+    found = versions.placement(version).reallocate(
+        room.cpu_node(offer),
+        Bound(
+            _amounts(was),
+            {Core(core): pieces for core, pieces in cores},
+            NumaGroup(group),
+        ),
+        Change(
+            cpu_request=one.cpu - Fraction(was.cpu, MILLI),
+            memory_request=one.memory - was.memory,
+            cpu_bind=one.cpu_bind,
+        ),
+        share_base=offer.share_base,
+        max_share=one.max_share,
+    )
+    if not isinstance(found, Reallocated):
+        return None
+    return tuple(sorted(found.holding.cores.items())), str(found.holding.group)
 
 
 def _amounts(request: Request) -> InstanceRequest:

@@ -129,8 +129,7 @@ def _available(
     if known is None or not known.ready:
         return Replicas(0)
     nodes = columns(world, cluster, one.node_selector)
-    if not nodes.pools.open:
-        return Replicas(0)
+    # Who takes no new instances has nothing in the columns: where that is everybody, there is no room.
     left, together = nodes.left, counted(world, nodes, one).together
     for subject, more in own:
         name = NodeName(subject.partition("/")[2])

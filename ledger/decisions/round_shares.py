@@ -5,7 +5,7 @@ namespaces and nowhere else. That it fades makes no round due: it changes who is
 while there is no room.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from operator import add
 from typing import Final, NamedTuple
@@ -27,6 +27,9 @@ from ledger.reducers.tasks import NO_USE, QueueNamespace
 from ledger.reducers.world import World
 
 _NOTHING: Final[Vector] = (0,) * len(read_off.RESOURCES)
+_NONE: Final = Fraction(0)
+_OF_KEY: Final = 3
+"""So many of a row's values say whose it is: its queue, its namespace and the resource."""
 
 
 class _Wants(NamedTuple):
@@ -43,20 +46,19 @@ class _Wants(NamedTuple):
 def shares(world: World, contest: Contest, came: Came) -> tuple[NamespaceShare, ...]:
     """How namespaces stand in their queues, where that is not what was told last."""
     rules = versions.fairshare(world.policy.algorithms.fairshare)
-    before = world.jobs.shares
+    before = dict(world.jobs.shares)
     rows: list[NamespaceShare] = []
-    now: set[tuple[str, str, str]] = set()
     for share in _standing(world, contest, came, rules):
-        key = _key(share)
-        now.add(key)
-        if before.get(key) != share:
+        was = before.pop(share[:_OF_KEY], None)
+        if was is None or not _is_the_same(was, share):
             rows.append(share)
+    if not before:
+        return tuple(rows)
     rows += [
-        share._replace(requested=0, deserved=Fraction(0), allocated=0, weighted_share=Fraction(0))
-        for key, share in before.items()
-        if key not in now
+        share._replace(requested=0, deserved=_NONE, allocated=0, weighted_share=_NONE)
+        for share in before.values()
     ]
-    return tuple(sorted(rows, key=_key))
+    return tuple(sorted(rows, key=lambda share: share[:_OF_KEY]))
 
 
 def past_uses(contest: Contest) -> tuple[PastCharge, ...]:
@@ -71,14 +73,15 @@ def past_uses(contest: Contest) -> tuple[PastCharge, ...]:
 def _standing(
     world: World, contest: Contest, came: Came, rules: versions.FairshareRules
 ) -> Iterator[NamespaceShare]:
-    """Every namespace in every queue, in every resource that it holds or waits for."""
+    """Every namespace in every queue, in every resource that it holds or waits for, in order."""
     jobs = world.jobs.of
     waiting: dict[QueueNamespace, Vector] = {}
     for subject in sorted({*contest.jobs, *came.losses}):
         fact = world.workload(subject)
         assert fact is not None
         tasks = jobs[subject]
-        more = [came.left(subject, tasks) * amount for amount in takes(fact)]
+        left = came.left(subject, tasks)
+        more = [left * amount for amount in takes(fact)]
         key = space_of(tasks)
         waiting[key] = tuple(map(add, waiting.get(key, _NOTHING), more))
     used = used_now(world, contest, came)
@@ -88,30 +91,41 @@ def _standing(
     by_queue: dict[str, list[_Wants]] = {}
     for key in sorted({*used, *waiting}):
         use = used.get(key, NO_USE)
-        held = (use.cpu, use.memory, use.storage)
-        wanted = tuple(map(add, held, waiting.get(key, _NOTHING)))
+        held: Vector = (use.cpu, use.memory, use.storage)
+        wanted = tuple(map(add, held, waiting[key])) if key in waiting else held
         weight = contest.weights[NamespaceName(key.namespace)]
         wants = _Wants(key.namespace, weight, held, wanted, of_total.share(held, weight))
         by_queue.setdefault(key.queue, []).append(wants)
     for queue, inside in by_queue.items():
-        parts = came.played.shared.of(QueueName(queue))
-        for place, resource in enumerate(read_off.RESOURCES):
-            asking = [one for one in inside if one.wanted[place]]
-            if not asking:
-                continue
-            claims = [Claim(one.weight, 0, one.wanted[place]) for one in asking]
-            for one, part in zip(asking, rules.fill(parts[resource], claims).parts, strict=True):
-                yield NamespaceShare(
-                    queue,
-                    one.namespace,
-                    resource,
-                    one.weight,
-                    one.wanted[place],
-                    part,
-                    one.held[place],
-                    one.weighted,
-                )
+        deserved = came.played.shared.of(QueueName(queue))
+        parts = [
+            _parts(rules, deserved[resource], inside, place)
+            for place, resource in enumerate(read_off.RESOURCES)
+        ]
+        for place, (namespace, weight, held, wanted, weighted) in enumerate(inside):
+            for resource, asked, holds, part in zip(
+                read_off.RESOURCES, wanted, held, parts, strict=True
+            ):
+                if asked:
+                    yield NamespaceShare(
+                        queue, namespace, resource, weight, asked, part[place], holds, weighted
+                    )
 
 
-def _key(share: NamespaceShare) -> tuple[str, str, str]:
-    return share.queue, share.namespace, share.resource
+def _parts(
+    rules: versions.FairshareRules, deserved: Fraction, inside: Sequence[_Wants], place: int
+) -> Sequence[Fraction]:
+    """What each of a queue's namespaces gets of a resource of which the queue deserves so much."""
+    claims = [Claim(one.weight, 0, one.wanted[place]) for one in inside]
+    if not any(claim.upper for claim in claims):
+        return [_NONE] * len(claims)
+    return rules.fill(deserved, claims).parts
+
+
+def _is_the_same(one: NamespaceShare, other: NamespaceShare) -> bool:
+    """Whether two rows tell the same."""
+    # That of the weighted shares is looked at first: with the total all of them change.
+    return (
+        one.weighted_share.as_integer_ratio() == other.weighted_share.as_integer_ratio()
+        and one == other
+    )

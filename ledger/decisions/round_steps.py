@@ -35,9 +35,8 @@ from ledger.core.fairshare.room import NO_LIMIT, Ground
 from ledger.core.fairshare.round import Round, RoundQuestion
 from ledger.core.fairshare.stage import GangJob, Scene, Task
 from ledger.decisions import contest as read_off
-from ledger.decisions import versions
+from ledger.decisions import spare, versions
 from ledger.decisions.contest import Contest, amounts, takes
-from ledger.decisions.spare import Spare
 from ledger.facts import eviction
 from ledger.facts.allocation import TaskRequest, Way
 from ledger.facts.eviction import Ballot
@@ -145,7 +144,7 @@ def play(world: World, contest: Contest) -> Came:
             _make_way(came, made, way)
             if made.full:
                 return came
-    _backfill(rules, contest, came, most)
+    _backfill(world, rules, contest, came, most)
     return came
 
 
@@ -236,7 +235,7 @@ def _scene(world: World, contest: Contest, came: Came, voters: Sequence[NamedVot
     return Scene(
         queues=contest.queues,
         jobs=jobs,
-        nodes=_whole(contest, held),
+        nodes=_whole(world, contest, held),
         tasks=tasks,
         weights=contest.weights,
         voters=voters,
@@ -275,7 +274,9 @@ def _task(world: World, subject: Subject, fact: WorkloadUpserted, index: int, ca
     )
 
 
-def _whole(contest: Contest, held: Mapping[NodeName, Sequence[TaskRequest]]) -> Ground:
+def _whole(
+    world: World, contest: Contest, held: Mapping[NodeName, Sequence[TaskRequest]]
+) -> Ground:
     """The nodes with what they have for jobs: what is free, and what they hold."""
     ground = contest.ground
     columns = {resource: [*ground.amounts[resource]] for resource in read_off.RESOURCES}
@@ -283,18 +284,13 @@ def _whole(contest: Contest, held: Mapping[NodeName, Sequence[TaskRequest]]) -> 
     for place, name in enumerate(ground.names):
         if name not in held:
             continue
-        spare, tasks = _spare(contest, name), held[name]
-        columns[read_off.CPU][place] = max(0, spare.cpu + sum(one.cpu for one in tasks))
-        columns[read_off.MEMORY][place] = max(0, spare.memory + sum(one.memory for one in tasks))
-        columns[read_off.STORAGE][place] = max(0, spare.storage + sum(one.storage for one in tasks))
-        if spare.pods is not None:
-            slots[place] = max(0, spare.pods + len(tasks))
+        free, tasks = spare.of(world, name), held[name]
+        columns[read_off.CPU][place] = max(0, free.cpu + sum(one.cpu for one in tasks))
+        columns[read_off.MEMORY][place] = max(0, free.memory + sum(one.memory for one in tasks))
+        columns[read_off.STORAGE][place] = max(0, free.storage + sum(one.storage for one in tasks))
+        if free.pods is not None:
+            slots[place] = max(0, free.pods + len(tasks))
     return replace(ground, amounts=columns, slots=slots)
-
-
-def _spare(contest: Contest, node: NodeName) -> Spare:
-    cluster, _ = cluster_and_node(node)
-    return contest.nodes[cluster].of(node)
 
 
 def _make_way(came: Came, made: Evictions, way: eviction.Way) -> None:
@@ -310,7 +306,9 @@ def _make_way(came: Came, made: Evictions, way: eviction.Way) -> None:
     came.full |= made.full
 
 
-def _backfill(rules: versions.FairshareRules, contest: Contest, came: Came, most: int) -> None:
+def _backfill(
+    world: World, rules: versions.FairshareRules, contest: Contest, came: Came, most: int
+) -> None:
     """Place tasks that ask for nothing wherever a slot is free."""
     open_queues = {queue.name for queue in contest.queues if queue.is_open}
     ready = [
@@ -324,7 +322,7 @@ def _backfill(rules: versions.FairshareRules, contest: Contest, came: Came, most
     if not ready:
         return
     pools = [job.pool for job in ready if job.pool is not None]
-    room = rules.room(_slots_left(contest, came), pools)
+    room = rules.room(_slots_left(world, contest, came), pools)
     for job in ready:
         needs = room.needs((), job.pool)
         for index in job.waiting:
@@ -340,7 +338,7 @@ def _backfill(rules: versions.FairshareRules, contest: Contest, came: Came, most
             came.place(TaskId(job.subject, index), Place(room.names[node], "backfill", None))
 
 
-def _slots_left(contest: Contest, came: Came) -> Ground:
+def _slots_left(world: World, contest: Contest, came: Came) -> Ground:
     """The nodes with nothing but the slots that are left."""
     taken: Counter[NodeName] = Counter()
     for places in came.places.values():
@@ -350,7 +348,7 @@ def _slots_left(contest: Contest, came: Came) -> Ground:
     slots = [*contest.ground.slots]
     for place, name in enumerate(contest.ground.names):
         if slots[place] != NO_LIMIT and taken[name]:
-            pods = _spare(contest, name).pods
+            pods = spare.of(world, name).pods
             assert pods is not None, f"{name} counts its tasks"
             slots[place] = max(0, pods - taken[name])
     return replace(contest.ground, amounts={}, slots=slots)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ledger.core.fairshare.room import NO_LIMIT
 from ledger.facts.canonical import canonical
-from ledger.reducers.book import NOTHING_HELD, cpu_milli
+from ledger.reducers.book import NOTHING_HELD, Loose, loose
 from ledger.reducers.rooms import node_in_use
 from ledger.reducers.world import World
 from ledger.units import ClusterName, NodeName, Subject
@@ -22,19 +22,10 @@ _QUOTED: Final = 1 << 17
 order, so if there were fewer none would still be there when it comes again."""
 
 
-class Spare(NamedTuple):
-    """What a node has free of what tasks take. Signed."""
-
-    cpu: int
-    memory: int
-    storage: int
-    pods: int | None
-
-
 class Nodes(NamedTuple):
     """What the nodes of a cluster that take new work have free, in the order of their names.
 
-    But for ``signed``, less than nothing is nothing.
+    Less than nothing is nothing.
     """
 
     names: Sequence[NodeName]
@@ -46,13 +37,14 @@ class Nodes(NamedTuple):
     """``NO_LIMIT`` where tasks are not counted."""
     spelled: Sequence[str]
     """Each as a round's inputs spell it, up to its pools."""
-    signed: Sequence[Spare]
 
-    def of(self, name: NodeName) -> Spare:
-        """What one of them has free."""
-        place = bisect_left(self.names, name)
-        assert self.names[place] == name, f"{name} is none of them"
-        return self.signed[place]
+
+def of(world: World, name: NodeName) -> Loose:
+    """What one node that takes new work has free."""
+    subject = Subject(name)
+    node = node_in_use(world.objects, world.rooms.reclaiming, subject)
+    assert node is not None, f"{name} takes no new work"
+    return loose(node, world.book.get(subject, NOTHING_HELD))
 
 
 class _Kept:
@@ -105,27 +97,21 @@ def _looked_at(world: World, before: Nodes, subjects: Iterable[Subject]) -> Node
 
 
 def _none() -> Nodes:
-    return Nodes([], [], [], [], [], [], [])
+    return Nodes([], [], [], [], [], [])
 
 
-def _row(world: World, subject: Subject) -> tuple[NodeName, int, int, int, int, str, Spare] | None:
+def _row(world: World, subject: Subject) -> tuple[NodeName, int, int, int, int, str] | None:
     """What is told of a node; None if it takes no new work."""
     node = node_in_use(world.objects, world.rooms.reclaiming, subject)
     if node is None:
         return None
-    held = world.book.get(subject, NOTHING_HELD)
-    spare = Spare(
-        cpu_milli(node) - held.cpu,
-        node.memory - held.memory,
-        node.storage - held.storage,
-        None if node.pods is None else node.pods - held.pods,
-    )
-    cpu, memory, storage = max(0, spare.cpu), max(0, spare.memory), max(0, spare.storage)
-    slots = NO_LIMIT if spare.pods is None else max(0, spare.pods)
+    signed = loose(node, world.book.get(subject, NOTHING_HELD))
+    cpu, memory, storage = max(0, signed.cpu), max(0, signed.memory), max(0, signed.storage)
+    slots = NO_LIMIT if signed.pods is None else max(0, signed.pods)
     name = NodeName(subject)
-    told = "null" if spare.pods is None else slots
+    told = "null" if signed.pods is None else slots
     spelled = f"[{_quoted(name)},[{cpu},{memory},{storage}],{told},"
-    return name, cpu, memory, storage, slots, spelled, spare
+    return name, cpu, memory, storage, slots, spelled
 
 
 @lru_cache(maxsize=_QUOTED)

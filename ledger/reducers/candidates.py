@@ -12,6 +12,7 @@ a candidate or stops being one is touched.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from immutables import Map
@@ -44,12 +45,18 @@ def wish(workload: WorkloadUpserted | None) -> DivisionSpec | None:
 
 def candidates(world: World, spec: DivisionSpec) -> Candidates:
     """The candidates of a wish as things are."""
+    return _candidates(world.clusters, spec)
+
+
+# Wishes are asked about again and again while no cluster changes as far as they can see.
+@lru_cache(maxsize=1 << 12)
+def _candidates(known: Map[ClusterName, Cluster], spec: DivisionSpec) -> Candidates:
     named = _named(spec)
     selects = named is None and bool(spec.cluster_selector)
     clusters: list[ClusterName] = []
     passed_over: list[tuple[ClusterName, str]] = []
-    for name in sorted(world.clusters) if named is None else named:
-        cluster = world.clusters.get(name)
+    for name in sorted(known) if named is None else named:
+        cluster = known.get(name)
         if cluster is None:
             passed_over.append((name, "unknown"))
         elif selects and not _matches(spec, cluster):

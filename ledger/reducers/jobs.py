@@ -455,14 +455,15 @@ def _told(world: World, told: RoundTold) -> World:
         world = rounds.closed(world)
     if not told.shares:
         return world
-    shares = world.jobs.shares
+    # Most often all of them at once.
+    shares = world.jobs.shares.mutate()
     for share in told.shares:
         key = (share.queue, share.namespace, share.resource)
         if share.requested or share.allocated:
-            shares = shares.set(key, share)
-        elif key in shares:
-            shares = shares.delete(key)
-    return replace(world, jobs=replace(world.jobs, shares=shares))
+            shares[key] = share
+        else:
+            shares.pop(key, None)
+    return replace(world, jobs=replace(world.jobs, shares=shares.finish()))
 
 
 def _put(world: World, subject: Subject, tasks: Tasks) -> World:

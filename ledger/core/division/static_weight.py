@@ -33,7 +33,7 @@ Rule, worked examples and the differences from Karmada: docs/core/division.md
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from ledger.core.division.shortage import Shortage
 from ledger.core.lot import Lot, Sample
@@ -101,9 +101,8 @@ class Last:
     weights: Mapping[ClusterName, Weight]
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one candidate got and why.
+class Share(NamedTuple):
+    """What one candidate got and why; a tuple, because there is one for every candidate of every division.
 
     Its share of the open replicas is ``floor`` whole ones and ``remainder`` parts of the open
     weight; ``replicas`` lies between ``floor`` and ``ceiling``. Where the cap is ``filled`` there

@@ -97,6 +97,11 @@ def deserve(total: Amounts, claims: Sequence[QueueClaim]) -> Deserved:
     require_queues([claim.queue for claim in claims])
     for claim in claims:
         require_counts(f"queue {claim.queue.name}: request", claim.request)
+    return shared_out(total, claims)
+
+
+def shared_out(total: Amounts, claims: Sequence[QueueClaim]) -> Deserved:
+    """The same for whoever made sure already of what ``deserve`` refuses."""
     resources = resources_of(
         [
             total,
@@ -116,8 +121,8 @@ def fill(amount: Fraction, claims: Sequence[Claim]) -> Fill:
     # In units of one over the denominator everything is a whole number.
     unit = amount.denominator
     wanted = amount.numerator
-    if sum(claim.upper for claim in claims) * unit <= wanted:
-        return Fill(None, tuple(Fraction(claim.upper) for claim in claims))
+    if sum([claim.upper for claim in claims]) * unit <= wanted:
+        return Fill(None, tuple([Fraction(claim.upper) for claim in claims]))
 
     level = _level(wanted, unit, claims)
     height, width = level.numerator, level.denominator
@@ -154,13 +159,13 @@ def whole_units(shares: ResourceShares) -> dict[QueueName, int]:
 
 def _shared(resource: Resource, total: Amounts, by_name: Sequence[QueueClaim]) -> ResourceShares:
     there = total.get(resource, 0)
-    guaranteed = sum(claim.queue.guarantee.get(resource, 0) for claim in by_name)
+    floors = [claim.queue.guarantee.get(resource, 0) for claim in by_name]
+    guaranteed = sum(floors)
     infeasible = guaranteed > there
     # What others are guaranteed is out of reach for everybody else.
     free = max(there - guaranteed, 0)
     claims = []
-    for claim in by_name:
-        floor = claim.queue.guarantee.get(resource, 0)
+    for claim, floor in zip(by_name, floors, strict=True):
         if infeasible:
             claims.append(Claim(claim.queue.weight, 0, floor))
             continue

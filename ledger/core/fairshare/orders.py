@@ -17,7 +17,6 @@ denominators at hand, can never end up alike. It is an abbreviation, not an appr
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 from typing import Final, Literal, get_args
 
 from ledger.core.fairshare.resources import JobName, NamespaceName, QueueName, TaskName, Vector
@@ -50,13 +49,11 @@ def exact_key(numerator: int, denominator: int, bits: int) -> int:
 class ShareOfTotal:
     """Dominant shares of one total, as fractions for people and as whole numbers for heaps."""
 
-    __slots__ = ("_bits", "_common", "_parts", "_totals")
+    __slots__ = ("_bits", "_totals")
 
     def __init__(self, totals: Vector, largest_weight: int) -> None:
         # A resource of which there is nothing is passed over.
         self._totals = [(place, total) for place, total in enumerate(totals) if total]
-        self._common = lcm(*(total for _, total in self._totals))
-        self._parts = [(place, self._common // total) for place, total in self._totals]
         self._bits = exact_bits(max(totals, default=1) * largest_weight)
 
     def key(self, used: Sequence[int], weight: int = 1) -> int:
@@ -72,8 +69,12 @@ class ShareOfTotal:
 
     def share(self, used: Sequence[int], weight: int = 1) -> Fraction:
         """The share per weight."""
-        parts = [used[place] * part for place, part in self._parts]
-        return Fraction(max(0, max(parts, default=0)), self._common * weight)
+        largest, of = 0, 1
+        for place, total in self._totals:
+            amount = used[place]
+            if amount * of > largest * total:
+                largest, of = amount, total
+        return Fraction(largest, of * weight)
 
 
 class ShareOfDeserved:

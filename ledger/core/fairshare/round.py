@@ -30,7 +30,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from operator import ge
 from typing import Literal, NamedTuple, get_args
 
-from ledger.core.fairshare.deserved import Deserved, QueueClaim, deserve
+from ledger.core.fairshare.deserved import Deserved, QueueClaim, shared_out
 from ledger.core.fairshare.orders import (
     JOB_ORDER,
     Comparable,
@@ -334,7 +334,7 @@ class _Play:
 
         requests = _requests(jobs, running)
         claims = [QueueClaim(known[name], requests[name]) for name in sorted(requests)]
-        self._shared = deserve(question.total, claims)
+        self._shared = shared_out(question.total, claims)
         self._resources = tuple(self._shared.resources)
         self._deserved = {name: self._deserved_by(name) for name in self._shared.queues}
         parts = {name: list(deserved.values()) for name, deserved in self._deserved.items()}
