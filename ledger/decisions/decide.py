@@ -101,8 +101,20 @@ class Decided(NamedTuple):
 
 def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
     """Ask what is due after ``event`` was folded, or after ``deadline`` fired before it."""
-    if _is_nothing_due(world):
+    if is_nothing_due(world):
         return Decided(world, ())
+    return ask_everybody(world, event, deadline=deadline)
+
+
+def is_nothing_due(world: World) -> bool:
+    """Whether nobody is to be asked anything: most of what happens is a report like the one before."""
+    if world.due or world.retries.marked or world.incidents.untold:
+        return False
+    return not any(rule.closes(world) for rule in _TOGETHER)
+
+
+def ask_everybody(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
+    """Go through the kinds and ask what is due of each."""
     made: list[Decision] = []
     for rule in (_ADMISSION,) if world.policy.hold else _RULES:
         match rule:
@@ -128,13 +140,6 @@ def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> D
         world = evolve(world, decision)
         made.append(decision)
     return Decided(world, tuple(made))
-
-
-def _is_nothing_due(world: World) -> bool:
-    """Whether nobody is to be asked anything: most of what happens is a report like the one before."""
-    if world.due or world.retries.marked or world.incidents.untold:
-        return False
-    return not any(rule.closes(world) for rule in _TOGETHER)
 
 
 def _together(
