@@ -34,7 +34,7 @@ A kind of decision is a row of ``_RULES``; how it is answered is told in a modul
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.decisions import (
     admission,
@@ -92,8 +92,7 @@ class Together:
     """Whether it is asked until nothing is due any more: each answer makes it less."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """The decisions in the order of their numbers, and the World with all of them folded."""
 
     world: World
@@ -102,6 +101,20 @@ class Decided:
 
 def decide(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
     """Ask what is due after ``event`` was folded, or after ``deadline`` fired before it."""
+    if is_nothing_due(world):
+        return Decided(world, ())
+    return ask_everybody(world, event, deadline=deadline)
+
+
+def is_nothing_due(world: World) -> bool:
+    """Whether nobody is to be asked anything: most of what happens is a report like the one before."""
+    if world.due or world.retries.marked or world.incidents.untold:
+        return False
+    return not any(rule.closes(world) for rule in _TOGETHER)
+
+
+def ask_everybody(world: World, event: Event, *, deadline: Deadline | None = None) -> Decided:
+    """Go through the kinds and ask what is due of each."""
     made: list[Decision] = []
     for rule in (_ADMISSION,) if world.policy.hold else _RULES:
         match rule:
@@ -310,3 +323,5 @@ _RULES: Final[tuple[Rule | Together, ...]] = (
     Together(proposal.is_due, proposal.answer),
 )
 """In the order in which they are asked: by what one makes possible for the next."""
+
+_TOGETHER: Final = tuple(rule for rule in _RULES if isinstance(rule, Together))

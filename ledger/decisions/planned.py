@@ -4,6 +4,7 @@ Planning and carrying out are told kind by kind in other modules; these values a
 common, and so is which system answers for a kind.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -28,7 +29,8 @@ class Planned(NamedTuple):
     after: Fraction | None
     moves: tuple[Proposed, ...]
     ended: WhyNoMore
-    inputs: Plain
+    inputs: Callable[[], Plain]
+    """Spelled out only where something is recorded: most plans are of no moves, or of those open."""
 
 
 class Hindered(NamedTuple):

@@ -125,7 +125,7 @@ def _told(
         subject=matter.subject,
         algorithm=by.name,
         version=by.version,
-        inputs=digest(found.inputs).hex(),
+        inputs=digest(found.inputs()).hex(),
         branch=PROPOSED if found.moves else NOTHING_TO_MOVE,
         outcome=Proposal(
             what=matter.what,

@@ -48,7 +48,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
             for move in found.moves
         ),
         ended=found.ended,
-        inputs={
+        inputs=lambda: {
             "hosts": {name: hosts.fingerprint(name) for name in hosts.names},
             "inside": sorted(within.hosts),
             "stored": [

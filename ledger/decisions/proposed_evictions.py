@@ -42,7 +42,7 @@ from ledger.units import Bytes, ClusterName, Subject
 Code = Literal["deficit", "surplus"]
 
 NOTHING_MORE: Final = Planned(
-    "surplus", Fraction(0), Fraction(0), (), "no_better_move", "nothing_more"
+    "surplus", Fraction(0), Fraction(0), (), "no_better_move", lambda: "nothing_more"
 )
 
 
@@ -142,7 +142,7 @@ def _planned(
             for place, one in enumerate(moves, start=1)
         ),
         ended="no_better_move" if len(moves) == len(going) else "max_moves",
-        inputs={
+        inputs=lambda: {
             "subject": subject,
             "share": stands.share,
             "target": target.pods,

@@ -83,14 +83,14 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
                 gains.append(score - step.score)
                 score = step.score
     if not scores:
-        return Planned(MEASURE, None, None, (), "undefined", inputs)
+        return Planned(MEASURE, None, None, (), "undefined", lambda: inputs)
     before = after = sum(scores, Fraction(0))
     told: list[Proposed] = []
     for move, gain in zip(moves, gains, strict=True):
         assert gain > 0, "every move lowers the score"
         after -= gain
         told.append(move._replace(score=after))
-    return Planned(MEASURE, before, after, tuple(told), ended, inputs)
+    return Planned(MEASURE, before, after, tuple(told), ended, lambda: inputs)
 
 
 def _meant(world: World, subject: Subject) -> Sequence[Subject] | None:

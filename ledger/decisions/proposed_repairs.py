@@ -25,7 +25,7 @@ from ledger.units import NodeName, Subject
 MEASURE: Final = "deficit"
 
 NOTHING_SHORT: Final = Planned(
-    MEASURE, Fraction(0), Fraction(0), (), "no_better_move", "nothing_short"
+    MEASURE, Fraction(0), Fraction(0), (), "no_better_move", lambda: "nothing_short"
 )
 
 
@@ -67,7 +67,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
         after=Fraction(len(short) - len(moves)),
         moves=tuple(moves),
         ended=ended,
-        inputs={
+        inputs=lambda: {
             "subject": subject,
             "target": seats.target,
             "short": short,

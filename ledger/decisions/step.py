@@ -14,8 +14,7 @@ restart, goes through ``ledger.reducers.evolve.follow`` with its recorded decisi
 equal World.
 """
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ledger.decisions.decide import Decided, decide
 from ledger.facts.decision import Decision
@@ -28,8 +27,7 @@ from ledger.reducers.registry import Versions
 from ledger.reducers.world import Account, Ended, Released, World
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What one event came to."""
 
     world: World
@@ -73,12 +71,13 @@ def advance(world: World, event: Event) -> Step:
         ended += world.ended
         released += world.released
         turned.update(world.turned)
-    decided = decides(folding.evolve(world, event), event)
+    world, decisions = decides(folding.evolve(world, event), event)
+    turned.update(world.turned)
     return Step(
-        world=decided.world,
-        decisions=(*made, *decided.decisions),
-        effect=decided.world.last_effect,
-        ended=(*ended, *decided.world.ended),
-        released=(*released, *decided.world.released),
-        turned=tuple(sorted(turned.union(decided.world.turned))),
+        world=world,
+        decisions=(*made, *decisions),
+        effect=world.last_effect,
+        ended=(*ended, *world.ended),
+        released=(*released, *world.released),
+        turned=tuple(sorted(turned)),
     )

@@ -82,8 +82,10 @@ class Upsert(Contract):
 
     def settled_uid(self) -> Uid:
         """The uid, told or implied."""
+        if self.uid:
+            return self.uid
         parts = (getattr(self, name) for name in self.key_fields)
-        return self.uid or Uid("/".join(part for part in parts if part))
+        return Uid("/".join(part for part in parts if part))
 
 
 class Removal(Contract):

@@ -7,7 +7,7 @@ values apart; only the room they take differs, and the time to compare them.
 
 from functools import lru_cache
 from sys import intern
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ledger.facts import workload as facts
 
@@ -26,6 +26,12 @@ def shared_pairs(pairs: tuple[tuple[str, object], ...]) -> tuple[tuple[str, obje
     return pairs
 
 
-def shared(text: AnyText) -> AnyText:
-    """The one object of this text, as long as anybody holds it."""
-    return cast(AnyText, intern(text))
+if TYPE_CHECKING:
+
+    def shared(text: AnyText) -> AnyText:
+        """The one object of this text, as long as anybody holds it."""
+        return text
+
+else:
+    # Itself, and not called by a function of ours: every event shares half a dozen texts.
+    shared = intern

@@ -165,6 +165,8 @@ def listed(world: World, fact: PodsListed) -> World:
 
 def pod_changed(world: World, was: Upsert | None, is_: Upsert | None) -> World:
     """A pod was reported, or is gone: what was said of it, and what is."""
+    if not world.admissions.templates:
+        return world
     before = was if isinstance(was, PodObserved) else None
     after = is_ if isinstance(is_, PodObserved) else None
     old = None if before is None else behind(before)
@@ -334,7 +336,7 @@ def _whose_pods(world: World, replicaset: Subject) -> Subject | None:
 
 def _told_through(world: World, cluster: ClusterName, through: Microseconds) -> World:
     """What is overdue in a cluster by then lapses; what is stale tells nothing."""
-    if world.last_effect == "stale":
+    if not world.admissions.overdue or world.last_effect == "stale":
         return world
     for replicaset in sorted(world.admissions.overdue.get(cluster, _NONE)):
         template = world.admissions.templates[replicaset]

@@ -107,8 +107,8 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
         and says_the_same(told.before, fact)
     ):
         # What follows from it was found out when it was said for the first time.
-        world = replace(world, objects=told.objects)
-        return with_turned(with_told(world, subject, None), [subject])
+        world = with_turned(replace(world, objects=told.objects), [subject])
+        return with_told(world, subject, None)
     world = with_told(world, subject, None if kept is fact else fact)
     reclaiming = world.rooms.reclaiming
     if told.before is None:

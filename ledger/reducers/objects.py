@@ -84,8 +84,7 @@ class Place(NamedTuple):
     within: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What is known of one object."""
 
     uid: Uid
@@ -204,7 +203,7 @@ def drop(objects: Objects, keys: Iterable[Key], *, now: Microseconds) -> Objects
 
 def restated(objects: Objects, key: Key, fact: Upsert) -> Objects:
     """With what an object in force said of itself already, in the place of what was kept of it."""
-    known = replace(objects.known[key], fact=fact)
+    known = objects.known[key]._replace(fact=fact)
     return replace(objects, known=objects.known.set(key, known))
 
 
@@ -236,7 +235,7 @@ def crumble(objects: Objects, now: Microseconds) -> tuple[Objects, list[Key]]:
             dead = known.dead
             for uid in crumbled:
                 dead = dead.delete(uid)
-            objects = replace(objects, known=objects.known.set(key, replace(known, dead=dead)))
+            objects = replace(objects, known=objects.known.set(key, known._replace(dead=dead)))
     return objects, forgotten
 
 
@@ -257,7 +256,7 @@ def _applied(revisions: Map[str, int], source: str, revision: int | None) -> Map
 def _put(objects: Objects, key: Key, life: Known, *, came: bool) -> Objects:
     known = objects.known.set(key, life)
     if not came or life.fact is None:
-        return Objects(known, objects.members, objects.tombstones, objects.oldest, objects.next)
+        return replace(objects, known=known)
     members = objects.members
     for place in _places(key.noun, life.fact):
         members = members.set(place, members.get(place, _NOBODY).set(key.subject, None))
@@ -272,11 +271,11 @@ def _bury(
     for place in _places(key.noun, known.fact):
         left = members[place].delete(key.subject)
         members = members.set(place, left) if left else members.delete(place)
-    return Objects(
+    return replace(
+        objects,
         known=objects.known.set(key, Known(known.uid, None, now, revisions, known.dead)),
         members=members,
         tombstones=objects.tombstones.set(objects.next, Tombstone(_crumbles(now), key)),
-        oldest=objects.oldest,
         next=objects.next + 1,
     )
 

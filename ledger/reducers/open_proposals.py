@@ -47,7 +47,7 @@ class Ground(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Proposals:
     """All that is open, and what was asked for and not answered yet."""
 

@@ -168,10 +168,14 @@ def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change
     for crew in in_order:
         names = pods.crews.get(crew, _NOBODY)
         placed = _placed(world, crew)
-        after = held_beyond(world, crew, names, placed)
+        workload = decided(world, crew)
+        after = _held_beyond(world, crew, names, placed, workload)
         one = Contradiction(crew.subject, "pods_beyond_instances", crew.node)
-        known = world.objects.fact("node", crew.node) is not None
-        if known and len(names) > placed and decided(world, crew) is not None:
+        if (
+            workload is not None
+            and len(names) > placed
+            and world.objects.fact("node", crew.node) is not None
+        ):
             found = incidents.found(found, one, (("instances", placed), ("pods", len(names))))
         elif crew.kind and not _judged_by_another(world, crew):
             found = incidents.over(found, one)
@@ -188,7 +192,16 @@ def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change
 
 def held_beyond(world: World, crew: Crew, names: Collection[str], placed: int) -> Holding:
     """What the pods of a crew hold, where so many instances of their workload are placed."""
-    workload = decided(world, crew)
+    return _held_beyond(world, crew, names, placed, decided(world, crew))
+
+
+def _held_beyond(
+    world: World,
+    crew: Crew,
+    names: Collection[str],
+    placed: int,
+    workload: WorkloadUpserted | None,
+) -> Holding:
     if workload is None:
         return _foreign(world, crew, names)
     beyond = max(0, len(names) - placed)
@@ -279,18 +292,18 @@ def _seen(world: World, before: World, subject: Subject, *, same_life: bool = Fa
     was, is_ = before.objects.fact("pod", subject), world.objects.fact("pod", subject)
     world = admissions.pod_changed(world, was, is_)
     pods = world.pods
+    marked = subject in pods.given_up
     old = _counted(before.objects, pods, subject, was)
-    if not same_life and subject in pods.given_up:
+    if marked and not same_life:
         pods = replace(pods, given_up=pods.given_up.delete(subject))
     new = _counted(world.objects, pods, subject, is_)
-    for fact, counts in ((was, False), (is_, True)):
-        if isinstance(fact, PodObserved) and (above := behind(fact)) is not None:
-            pods = listed_behind(pods, above, subject, is_=counts)
-    marked = subject in world.pods.given_up
-    world = replace(world, pods=_exchanged(pods, subject, old, new))
+    pods = _exchanged(_listed(pods, subject, was, is_), subject, old, new)
+    if pods is not world.pods:
+        world = replace(world, pods=pods)
     # Also of one that stays: it may request something else.
     crews = {crew for crew in (old, new) if crew is not None}
-    world = may_be_short(recounted(world, crews), crews)
+    if crews:
+        world = may_be_short(recounted(world, crews), crews)
     if not same_life:
         world = proposals.pod_gone(world, subject)
     if old is not None and (new is None or not same_life):
@@ -384,6 +397,18 @@ def _of_replicaset(world: World, replicaset: Subject) -> list[Crew]:
         for pod in world.pods.behind.get(replicaset, _NONE)
     }
     return sorted(crew for crew in found if crew is not None)
+
+
+def _listed(
+    pods: Pods, subject: Subject, was: objects.Upsert | None, is_: objects.Upsert | None
+) -> Pods:
+    """With a pod among those that name the ReplicaSet that it names now, and no other."""
+    old = behind(was) if isinstance(was, PodObserved) else None
+    new = behind(is_) if isinstance(is_, PodObserved) else None
+    if old == new:
+        return pods
+    pods = pods if old is None else listed_behind(pods, old, subject, is_=False)
+    return pods if new is None else listed_behind(pods, new, subject, is_=True)
 
 
 def _exchanged(pods: Pods, subject: Subject, old: Crew | None, new: Crew | None) -> Pods:

@@ -24,11 +24,11 @@ else:
         made = object.__new__(value.__class__)
         slots = _slots(value.__class__)
         if slots is None:
-            before, parts = value.__dict__, made.__dict__
-            parts.update(before)
-            parts.update(changes)
+            before = value.__dict__
+            parts = {**before, **changes}
             if len(parts) != len(before):
                 raise KeyError(*sorted(changes.keys() - before.keys()))
+            object.__setattr__(made, "__dict__", parts)
             return made
         read, places, writers = slots
         parts = [*read(value)]

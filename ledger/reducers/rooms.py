@@ -70,24 +70,27 @@ def with_nodes(
     reclaiming: Map[Subject, None],
 ) -> World:
     """The World with these objects, and the offers of the named nodes as they now are."""
-    rooms = replace(world.rooms, reclaiming=reclaiming)
+    rooms = world.rooms
+    if reclaiming is not rooms.reclaiming:
+        rooms = replace(rooms, reclaiming=reclaiming)
     named = tuple(subjects)
-    after = replace(world, objects=objects, rooms=rooms)
+    after = replace(world, objects=objects, rooms=rooms, turned=_turned(world, named))
     # Whatever changed on a node may be what somebody there waits for.
     changed = [subject for subject in named if _changed(world, after, subject)]
     after = _offered(world, after, changed)
     for cluster in sorted({subject.partition("/")[0] for subject in changed}):
         after = grew_for(after, ("nodes", cluster))
-    return _judged(with_turned(after, named), changed)
+    return _judged(after, changed)
 
 
 def with_holdings(world: World, changes: Sequence[Change]) -> World:
     """The World in which these holdings came to their nodes, or left them."""
     if not changes:
         return world
-    after = replace(world, book=book.changed(world.book, changes))
     nodes = sorted({change.node for change in changes})
-    return _judged(with_turned(_offered(world, after, nodes), nodes), nodes)
+    changed = book.changed(world.book, changes)
+    after = replace(world, book=changed, turned=_turned(world, nodes))
+    return _judged(_offered(world, after, nodes), nodes)
 
 
 def recut(world: World, turned: Iterable[Account]) -> World:
@@ -243,7 +246,9 @@ class _Both:
 
     def __init__(self, before: World, after: World, subject: Subject) -> None:
         self.subject = subject
-        was, is_ = before.objects.fact("node", subject), after.objects.fact("node", subject)
+        was = is_ = before.objects.fact("node", subject)
+        if after.objects is not before.objects:
+            is_ = after.objects.fact("node", subject)
         assert was is None or isinstance(was, NodeUpserted)
         assert is_ is None or isinstance(is_, NodeUpserted)
         self.facts = was, is_
@@ -308,10 +313,14 @@ def takes_work(world: World, cluster: ClusterName) -> bool:
 
 def with_turned(world: World, subjects: Iterable[Subject]) -> World:
     """The World in which it is known that something was said of these nodes, or done there."""
+    return replace(world, turned=_turned(world, subjects))
+
+
+def _turned(world: World, subjects: Iterable[Subject]) -> Map[Account, None]:
     turned = world.turned
     for subject in subjects:
         turned = turned.set(Account("node", subject), None)
-    return replace(world, turned=turned)
+    return turned
 
 
 def _judged(world: World, subjects: Iterable[Subject]) -> World:
@@ -344,8 +353,10 @@ def says_the_same(one: NodeUpserted, other: NodeUpserted) -> bool:
 
 def _declares_the_same(one: NodeUpserted | None, other: NodeUpserted | None) -> bool:
     """Whether two declarations offer the same to the same wishes."""
+    if one is other:
+        return True
     if one is None or other is None:
-        return one is other
+        return False
     return (
         one.memory == other.memory
         and one.cpu == other.cpu

@@ -38,7 +38,7 @@ _NOTHING: Final[Map[Subject, Loose | None]] = Map()
 def is_closing(world: World) -> bool:
     """Whether a round closes now, once the kinds before it are decided."""
     rounds = world.jobs.rounds
-    if world.policy.hold or rounds.done or rounds.due is None:
+    if rounds.due is None or rounds.done or world.policy.hold:
         return False
     if not rounds.within:
         return rounds.fired
@@ -51,11 +51,13 @@ def begun(world: World, *, within: bool) -> World:
     if is_closing(world):
         world = closed(world)
     rounds = world.jobs.rounds
+    if rounds.within == within and not (rounds.stirred or rounds.done or rounds.fired):
+        return world
     changed = rounds.changed or bool(rounds.stirred)
-    begun = replace(
-        rounds, changed=changed, stirred=_NOTHING, within=within, done=False, fired=False
+    return _put(
+        world,
+        replace(rounds, changed=changed, stirred=_NOTHING, within=within, done=False, fired=False),
     )
-    return world if begun == rounds else _put(world, begun)
 
 
 def fired(world: World, deadline: Deadline) -> World:

@@ -24,6 +24,8 @@ A refusal ends by the event itself if nothing is wanted any more.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Final
 
 from ledger.facts.cluster import NodeUpserted
@@ -49,7 +51,6 @@ from ledger.reducers.replicas import (
     Lost,
     Replica,
     Service,
-    addresses,
     gave_back,
     host_name,
     numbered,
@@ -77,6 +78,8 @@ WAITS_FOR_DISKS: Final = "disks"
 """For another state of any disk or of its node."""
 
 _DISKS: Final[retries.Hook] = (WAITS_FOR_DISKS,)
+
+_OF_HOST: Final = attrgetter(*(part.name for part in fields(Host) if part.name != "disks"))
 
 _EDITED: Final[Causes] = frozenset({"edited"})
 _LOST: Final[Causes] = frozenset({"lost"})
@@ -349,9 +352,10 @@ def _put(world: World, after: Disks, name: NodeName) -> World:
         return world
     world = replace(world, disks=after)
     was, is_ = before.hosts.get(name), after.hosts[name]
-    for at in addresses(is_):
-        left = was is not None and was.evicting(at.disk)
-        leaves = is_.evicting(at.disk)
+    for disk in is_.disks:
+        left = was is not None and was.evicting(disk.name)
+        leaves = is_.service.reclaiming or disk.evicting
+        at = Address(name, disk.name)
         for volume in volumes_on(after, [at]) if left != leaves else []:
             world = _ask(world, volume, _EVICTING) if leaves else _settled(world, volume, _EVICTING)
     return world if _offers_less(world, was, is_) else retries.grew_for(world, _DISKS)
@@ -367,7 +371,7 @@ def _offers_less(world: World, was: Host | None, is_: Host) -> bool:
     if was is None or rules.scope != "node" or rules.auto_balance == "best-effort":
         return False
     return (
-        replace(was, disks=is_.disks) == is_
+        _OF_HOST(was) == _OF_HOST(is_)
         and len(was.disks) == len(is_.disks)
         and all(_is_less(*disk) for disk in zip(was.disks, is_.disks, strict=True))
     )
@@ -375,7 +379,7 @@ def _offers_less(world: World, was: Host | None, is_: Host) -> bool:
 
 def _is_less(was: Disk, is_: Disk) -> bool:
     """Whether a disk takes no replica and no growth that it did not take before."""
-    return is_ == was._replace(
+    return is_ is was or is_ == was._replace(
         available=min(was.available, is_.available),
         allow=was.allow and is_.allow,
         schedulable=was.schedulable and is_.schedulable,
