@@ -20,7 +20,7 @@ from ledger.decisions.deployment_turn import Refused, Turn
 from ledger.facts import deployment as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.deployment import Instance, Move, NodeChange, Waiting, Why
-from ledger.facts.reason import NO_LOSERS, RETRIED, Losers, losers
+from ledger.facts.reason import LOSERS_NAMED, NO_LOSERS, RETRIED, Losers
 from ledger.facts.refusal import Refusal
 from ledger.reducers.instances import Deployed, workload_of
 from ledger.reducers.retries import WAITS_FOR_NOTHING
@@ -152,18 +152,37 @@ def _lost_to(turn: Turn) -> Losers:
         return NO_LOSERS
     nodes, (request, placed, among) = turn.nodes, turn.placed
     assert nodes is not None
-    asked = {node.name for node in request.nodes}
-    why: dict[NodeName, str] = dict(nodes.rules.left_out(request, placed))
-    why.update(nodes.passed_over)
+    passed_over, passed_by = nodes.passed_over, nodes.rules.passed_by
+    names, takers, counted = nodes.onlookers(among)
+    counts = Counter(counted)
+    why: dict[NodeName, str | None] = {node.name: None for node in request.nodes}
+    for name, reason in nodes.rules.left_out(request, placed):
+        if name not in passed_over:
+            why[name] = reason
+            counts[reason] += 1
     # Too many came before the others to ask about them at all, so they are as they were then.
-    known: dict[tuple[int, int], str] = {}
-    for name in nodes.pool(among):
-        if name not in asked and name not in why:
-            there = nodes.capacity(name), turn.counts[name]
-            if there not in known:
-                known[there] = nodes.rules.passed_by(*there, request, placed)
-            why[name] = known[there]
-    return losers(sorted(why.items()))
+    others = nodes.others(turn.counts).intersection(takers).difference(why)
+    for name in sorted(others):
+        why[name] = reason = passed_by(nodes.capacity(name), turn.counts[name], request, placed)
+        counts[reason] += 1
+    # Of whoever holds none it only matters whether it has room: most need not be looked at for that.
+    by_room: dict[bool, str] = {}
+    known = [nodes.had_room(name) for name in why if name in takers]
+    if len(known) < len(takers):
+        full = nodes.without_room(takers)
+        for has_room, alike in ((False, full), (True, len(takers) - full)):
+            by_room[has_room] = passed_by(int(has_room), 0, request, placed)
+            counts[by_room[has_room]] += alike - known.count(has_room)
+    named: list[tuple[str, str]] = []
+    for name in names:
+        loses = passed_over.get(name)
+        if loses is None:
+            loses = why[name] if name in why else by_room[nodes.had_room(name)]
+        if loses is not None:
+            named.append((name, loses))
+        if len(named) == LOSERS_NAMED:
+            break
+    return Losers(tuple(sorted((+counts).items())), tuple(named))
 
 
 def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:

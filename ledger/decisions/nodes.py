@@ -13,9 +13,10 @@ measured here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 from ledger.core.capacity.amounts import Core, Device, NumaGroup
@@ -28,7 +29,7 @@ from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
 from ledger.decisions import room, versions
-from ledger.decisions.columns import Columns, Counted, columns
+from ledger.decisions.columns import Counted, Pools, columns
 from ledger.decisions.room import MILLI, Wanted, wanted
 from ledger.decisions.shortlist import Shortlist
 from ledger.decisions.versions import PlacementRules
@@ -47,6 +48,17 @@ Class = Literal["od", "spot"]
 Found = TypeVar("Found")
 
 _UNLOADED: Final = Load(UNUSED, UNUSED, 0)
+
+
+class Onlookers(NamedTuple):
+    """All nodes of a cluster that a placement among some of them says something about."""
+
+    names: tuple[NodeName, ...]
+    """In order."""
+    takers: frozenset[NodeName]
+    """Those of the pool that take new instances."""
+    passed_over: Counter[str]
+    """How many others there are, by what is in their way. Nobody writes to it."""
 
 
 class Plan(NamedTuple):
@@ -80,12 +92,15 @@ class Nodes:
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
-    _columns: Columns = field(init=False)
+    _pools: Pools = field(init=False)
     _counted: Counted | None = None
     """How many every one of them holds; None where nothing fits or nobody is seen."""
     _capacities: dict[Offer, int] = field(default_factory=dict)
     _shared: dict[Shared, int] = field(default_factory=dict)
+    _names: Sequence[NodeName] = ()
+    _places: Mapping[NodeName, int] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
+    """What was measured here."""
     _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
     _shortlists: dict[tuple[str, int], Shortlist] = field(default_factory=dict)
     _apart: set[NodeName] = field(default_factory=set)
@@ -94,18 +109,15 @@ class Nodes:
     def __post_init__(self) -> None:
         """Look at all of them at once."""
         known = self.world.clusters.get(self.cluster)
-        nodes = self._columns = columns(self.world, self.cluster, self.selector)
-        self.facts = nodes.facts
+        nodes = columns(self.world, self.cluster, self.selector)
+        self.facts, self._pools = nodes.facts, nodes.pools
         if known is None or not known.ready:
             self.passed_over = dict.fromkeys(nodes.names, "cluster_not_ready")
         else:
-            self.seen, self.schedulable, self.passed_over, _ = nodes.pools
+            self.seen, self.schedulable, self.passed_over, _ = self._pools
             if self.one is not None:
-                counted = self._counted = room.counted(self.world, nodes, self.one)
-                self._by_name = dict(zip(nodes.names, counted.each, strict=True))
-                for name in self.passed_over:
-                    # It may have room as well, for what is there already.
-                    del self._by_name[name]
+                self._counted = room.counted(self.world, nodes, self.one)
+                self._names, self._places = nodes.names, nodes.places
         for crew, more in pods.beyond(self.world, self.workload):
             name = NodeName(crew.node.partition("/")[2])
             if crew.cluster == self.cluster and name in self.facts:
@@ -132,10 +144,7 @@ class Nodes:
     def class_of(self, name: NodeName) -> Class | None:
         """Which kind of capacity a node is; None where its label does not say."""
         spot = self.world.policy.spot
-        value = dict(self.facts[name].labels).get(spot.label)
-        if value == spot.on_demand:
-            return "od"
-        return "spot" if value == spot.spot else None
+        return _class_of(self.facts[name].labels, spot.label, spot.on_demand, spot.spot)
 
     def offer(self, name: NodeName) -> Offer:
         """What a node has free by now."""
@@ -149,6 +158,9 @@ class Nodes:
         """How many more it holds, whether or not it takes new ones."""
         if self.one is None:
             return 0
+        # Who takes nothing new may have room as well, for what is there already; that is not counted.
+        if self._counted is not None and name in self.schedulable and name not in self._apart:
+            return self._counted.each[self._places[name]]
         found = self._by_name.get(name)
         if found is None:
             found = self._by_name[name] = self._measured(name, self.one)
@@ -182,10 +194,39 @@ class Nodes:
             among, lambda: tuple(name for name in self.seen if self.class_of(name) == among)
         )
 
+    def onlookers(self, among: str) -> Onlookers:
+        """Who is asked about a placement, or passed over by it."""
+        return self._of_labels(
+            f"onlookers of {among}",
+            lambda: Onlookers(
+                tuple(sorted({*self.pool(among), *self.passed_over})),
+                self.schedulable.intersection(self.pool(among)),
+                Counter(self.passed_over.values()),
+            ),
+        )
+
+    def others(self, counts: Counter[NodeName]) -> set[NodeName]:
+        """Those that hold some, or are no more as they were when the turn began."""
+        return self._apart.union(counts)
+
+    def without_room(self, takers: frozenset[NodeName]) -> int:
+        """How many of these, who all take new instances, had no room when the turn began."""
+        counted = self._counted
+        assert counted is not None, "nobody takes what means nothing"
+        if len(takers) == len(self.schedulable):
+            return len(takers) - len(counted.ranks)
+        names = self._names
+        return len(takers) - sum(names[counted.place_of(rank)] in takers for rank in counted.ranks)
+
+    def had_room(self, name: NodeName) -> bool:
+        """Whether one of them had any."""
+        counted = self._counted
+        return counted is not None and counted.each[self._places[name]] > 0
+
     def _of_labels(self, what: str, work_out: Callable[[], Found]) -> Found:
         """What only depends on who is seen, and on which class each node is of."""
         spot = self.world.policy.spot
-        known = self._columns.pools.known
+        known = self._pools.known
         key = (what, bool(self.seen), spot.label, spot.on_demand, spot.spot)
         if key not in known:
             known[key] = work_out()
@@ -203,15 +244,13 @@ class Nodes:
         return first if len(first) >= wanted else self.pool(among)
 
     def _shortlist(self, among: str, counts: Counter[NodeName], limit: int) -> Shortlist:
-        order: Sequence[NodeName] = ()
-        if self._counted is not None:
-            names = self._columns.names
-            order = [names[place] for place in self._counted.order]
-        apart = self.schedulable.intersection(self._apart.union(counts))
+        pool = self.schedulable
         if among != "all":
-            pool = self._of_labels(f"set of {among}", lambda: frozenset(self.pool(among)))
-            order = [name for name in order if name in pool]
-            apart &= pool
+            pool &= self._of_labels(f"set of {among}", lambda: frozenset(self.pool(among)))
+        apart = pool.intersection(self.others(counts))
+        order: Iterable[NodeName] = ()
+        if self._counted is not None:
+            order = _in_order(self._counted, self._names, pool)
         return Shortlist(order, apart, counts, self.capacity, limit=limit)
 
     def load(self, name: NodeName) -> Load:
@@ -346,6 +385,25 @@ class Nodes:
         for name in self.held.keys() | held.keys():
             self._forget(name)
         self.held = held
+
+
+def _in_order(
+    counted: Counted, names: Sequence[NodeName], pool: Collection[NodeName]
+) -> Iterator[NodeName]:
+    """Those of a pool with room: who has most comes first, and of equals who is named first."""
+    for rank in counted.ranks:
+        name = names[counted.place_of(rank)]
+        if name in pool:
+            yield name
+
+
+# The nodes of a fleet are labelled in a few ways.
+@lru_cache(maxsize=1 << 12)
+def _class_of(labels: Labels, label: str, on_demand: str, spot: str) -> Class | None:
+    value = dict(labels).get(label)
+    if value == on_demand:
+        return "od"
+    return "spot" if value == spot else None
 
 
 def _load(key: tuple[int, ...], one: Wanted) -> Load:

@@ -110,7 +110,7 @@ def assert_counted(world: World, nodes: Columns, one: Wanted) -> None:
     }
     assert dict(zip(nodes.names, found.each, strict=True)) == fits
     assert found.together == sum(fits.values())
-    assert [nodes.names[place] for place in found.order] == sorted(
+    assert [nodes.names[found.place_of(rank)] for rank in found.ranks] == sorted(
         (name for name in fits if fits[name]), key=lambda name: (-fits[name], name)
     )
 
