@@ -18,7 +18,7 @@ is told elsewhere (``ledger.decisions.room``, ``ledger.decisions.nodes``).
 
 from bisect import bisect, bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from immutables import Map
 
@@ -87,6 +87,11 @@ class Counted:
         """Whose rank it is."""
         return rank % len(self.each)
 
+    def holding(self, least: int) -> int:
+        """How many have room for so many, and any."""
+        nodes = len(self.each)
+        return bisect_left(self.ranks, nodes - max(1, least) * nodes)
+
     def but_for(self, counts: Mapping[int, int]) -> "Counted":
         """The same where these places hold so many."""
         other = object.__new__(Counted)
@@ -104,6 +109,34 @@ class Counted:
                 if count:
                     insort(ranks, place - count * nodes)
         other.together = self.together + more
+        return other
+
+
+class Used:
+    """How full each node is, in the order of the names, as a number (``ledger.decisions.fullness``)."""
+
+    __slots__ = ("each", "ranks")
+
+    def __init__(self, each: list[int]) -> None:
+        self.each = each
+        nodes = len(each)
+        self.ranks = sorted(place + height * nodes for place, height in enumerate(each))
+        """A rank for each: who is used least comes first, and of equals who is named first."""
+
+    def place_of(self, rank: int) -> int:
+        """Whose rank it is."""
+        return rank % len(self.each)
+
+    def but_for(self, heights: Mapping[int, int]) -> "Used":
+        """The same where these places are so full."""
+        other = object.__new__(Used)
+        other.each, other.ranks = [*self.each], [*self.ranks]
+        nodes = len(self.each)
+        for place, height in heights.items():
+            before, other.each[place] = other.each[place], height
+            if before != height:
+                del other.ranks[bisect_left(other.ranks, place + before * nodes)]
+                insort(other.ranks, place + height * nodes)
         return other
 
 
@@ -137,15 +170,19 @@ class _OnCores(NamedTuple):
     most: int
 
 
-class _Known:
-    """What was counted of a kind of instances, and how much was listed then."""
+Numbered = TypeVar("Numbered", Counted, Used)
 
-    __slots__ = ("at", "counted", "on_cores")
+
+class _Known(Generic[Numbered]):
+    """What was worked out of one kind of instances, and how much was listed then."""
+
+    __slots__ = ("at", "found", "names", "on_cores")
 
     def __init__(self) -> None:
         self.at = 0
-        self.counted: Counted | None = None
-        """None: nothing was counted yet of the nodes that there are."""
+        self.found: Numbered | None = None
+        self.names: list[NodeName] = []
+        """Of whom it was."""
         self.on_cores: dict[NodeName, _OnCores] = {}
 
 
@@ -155,7 +192,7 @@ class Columns:
     __slots__ = (
         *("_bound", "_cluster", "_cores", "_cpu", "_declared", "_devices", "_left", "_limited"),
         *("_listed", "_memory", "_open", "_pods", "_pools", "_selector", "_standings", "_storage"),
-        *("_unbound", "_why", "at", "facts", "names", "places"),
+        *("_unbound", "_used", "_why", "at", "facts", "names", "places"),
     )
 
     def __init__(self, world: World, cluster: ClusterName, selector: Labels) -> None:
@@ -183,8 +220,9 @@ class Columns:
         self._left: Left | None = None
         self._listed: list[NodeName] = []
         """Whom was looked at, one after the other."""
-        self._unbound: dict[Takes, _Known] = {}
-        self._bound: dict[Hashable, _Known] = {}
+        self._unbound: dict[Takes, _Known[Counted]] = {}
+        self._bound: dict[Hashable, _Known[Counted]] = {}
+        self._used: dict[Hashable, _Known[Used]] = {}
         self._pools: Pools | None = None
         self.look_at(world, tuple(self.names))
 
@@ -227,6 +265,7 @@ class Columns:
             self._listed = []
             self._unbound = {}
             self._bound = {}
+            self._used = {}
 
     def _own(self, facts: dict[NodeName, NodeUpserted]) -> dict[NodeName, NodeUpserted]:
         """Facts that nobody else has yet."""
@@ -237,44 +276,47 @@ class Columns:
         known = self._unbound.get(takes)
         if known is None:
             known = _kept(self._unbound, takes, _Known())
-        return self._counted(
-            known, lambda: self._all_share(takes), lambda place: self._shares(takes, place)
-        )
+        return self._put_right(known, Counted, lambda place: self._shares(takes, place))
 
-    def _counted(
-        self, known: _Known, every: Callable[[], list[int]], holds: Callable[[int], int]
-    ) -> Counted:
-        """What is known of a kind of instances, put right where nodes were looked at since.
+    def used(
+        self, world: World, weighed: Hashable, height: Callable[[NodeUpserted, Held], int]
+    ) -> Used:
+        """How full the nodes are, by the resources that are weighed; also those that take nothing new."""
+        known = self._used.get(weighed)
+        if known is None:
+            known = _kept(self._used, weighed, _Known[Used]())
 
-        ``every`` counts all nodes, and ``holds`` a single one by its place.
-        """
-        changed = {*self._listed[known.at :]} if known.counted is not None else ()
+        def is_used(place: int) -> int:
+            name = self.names[place]
+            held = world.book.get(node_of(self._cluster, name), NOTHING_HELD)
+            return height(self.facts[name], held)
+
+        return self._put_right(known, Used, is_used)
+
+    def _put_right(
+        self,
+        known: _Known[Numbered],
+        of: Callable[[list[int]], Numbered],
+        number: Callable[[int], int],
+    ) -> Numbered:
+        """What is known of a kind of instances, with another ``number`` where nodes were looked at since."""
+        changed = {*self._listed[known.at :]} if known.found is not None else ()
         known.at = len(self._listed)
-        if known.counted is None or len(changed) > len(self.names) // 2:
-            known.counted = Counted(every())
+        if known.found is None or len(changed) > len(self.names) // 2:
+            known.found = of([*map(number, range(len(self.names)))])
         elif changed:
-            places = self.places
-            known.counted = known.counted.but_for(
-                {places[name]: holds(places[name]) for name in sorted(changed)}
+            found, places = known.found, self.places
+            if known.names is not self.names:
+                before = dict(zip(known.names, found.each, strict=True))
+                # Who came was looked at.
+                found = of([before.get(name, 0) for name in self.names])
+            known.found = found.but_for(
+                {places[name]: number(places[name]) for name in sorted(changed) if name in places}
             )
-        return known.counted
-
-    def _all_share(self, takes: Takes) -> list[int]:
-        cpu_milli, memory, storage = takes
-        each = [*self._pods]
-        if memory:
-            each = [*map(min, each, [amount // memory for amount in self._memory])]
-        if storage:
-            each = [*map(min, each, [amount // storage for amount in self._storage])]
-        if self._cores and cpu_milli > MILLI * min(self._cores):
-            each = [
-                count if cpu_milli <= MILLI * cores else 0
-                for count, cores in zip(each, self._cores, strict=True)
-            ]
-        return each
+        known.names = self.names
+        return known.found
 
     def _shares(self, takes: Takes, place: int) -> int:
-        """The same of a single node."""
         cpu_milli, memory, storage = takes
         if cpu_milli > MILLI * self._cores[place]:
             return 0
@@ -290,7 +332,7 @@ class Columns:
         def holds(place: int) -> int:
             return capacity(self._offer(world, self.names[place])) if self._open[place] else 0
 
-        return self._counted(known, lambda: [*map(holds, range(len(self.names)))], holds)
+        return self._put_right(known, Counted, holds)
 
     def on_cores(
         self,
@@ -326,9 +368,9 @@ class Columns:
                 fits = min(fits, by_memory)
             return fits
 
-        return self._counted(known, lambda: [*map(holds, range(len(self.names)))], holds)
+        return self._put_right(known, Counted, holds)
 
-    def _known_of(self, one: Hashable) -> _Known:
+    def _known_of(self, one: Hashable) -> _Known[Counted]:
         found = self._bound.get(one)
         return _kept(self._bound, one, _Known()) if found is None else found
 
@@ -413,11 +455,8 @@ class Columns:
         self._others()
 
     def _others(self) -> None:
-        """There are other nodes than before: what was counted is of other places."""
+        """There are other nodes than before."""
         self.places = {name: place for place, name in enumerate(self.names)}
-        self._unbound = {}
-        for known in self._bound.values():
-            known.counted = None
         self._pools = None
 
     def _columns(self) -> tuple[list[int], ...]:

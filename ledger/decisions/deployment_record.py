@@ -166,18 +166,18 @@ def _lost_to(turn: Turn) -> Losers:
         why[name] = reason = passed_by(nodes.capacity(name), turn.counts[name], request, placed)
         counts[reason] += 1
     # Of whoever holds none it only matters whether it has room: most need not be looked at for that.
+    least = nodes.rules.least_room(request)
+    known = [nodes.had_room(name, least) for name in why if name in takers]
+    able = nodes.with_room(takers, least)
     by_room: dict[bool, str] = {}
-    known = [nodes.had_room(name) for name in why if name in takers]
-    if len(known) < len(takers):
-        full = nodes.without_room(takers)
-        for has_room, alike in ((False, full), (True, len(takers) - full)):
-            by_room[has_room] = passed_by(int(has_room), 0, request, placed)
-            counts[by_room[has_room]] += alike - known.count(has_room)
+    for has_room, alike in ((False, len(takers) - able), (True, able)):
+        by_room[has_room] = passed_by(least if has_room else 0, 0, request, placed)
+        counts[by_room[has_room]] += alike - known.count(has_room)
     named: list[tuple[str, str]] = []
     for name in names:
         loses = passed_over.get(name)
         if loses is None:
-            loses = why[name] if name in why else by_room[nodes.had_room(name)]
+            loses = why[name] if name in why else by_room[nodes.had_room(name, least)]
         if loses is not None:
             named.append((name, loses))
         if len(named) == LOSERS_NAMED:

@@ -73,10 +73,13 @@ def left_out(request: Request, placement: Placement) -> list[tuple[NodeName, Rea
 
 
 def passed_by(capacity: int, count: int, request: Request, placement: Placement) -> Reason:
-    """Why nothing came to a node of so much room that holds so many; FILL has to look at all of them.
+    """Why nothing came to a node of so much room that holds so many.
 
-    Of a node that holds none AUTO only asks whether it has room, as GLOBAL and DRAINED do of any.
+    By FILL it is none that could hold enough and comes before the last that was chosen. Of a node that
+    holds none it only matters whether it has room for ``least_room``.
     """
+    if request.strategy == "FILL":
+        return "cannot_reach" if count + capacity < request.count else "not_needed"
     if request.strategy == "EACH":
         return "too_small" if capacity < request.count else "not_needed"
     if capacity <= 0:
@@ -87,6 +90,11 @@ def passed_by(capacity: int, count: int, request: Request, placement: Placement)
             return "at_limit"
         return "above_level" if count > placement.level else "after_last_round"
     return _NEEDLESS[request.policy if request.strategy == "GLOBAL" else request.strategy]
+
+
+def least_room(request: Request) -> int:
+    """Room for how many makes a difference to who gets nothing."""
+    return request.count if request.strategy in {"FILL", "EACH"} else 1
 
 
 def highest_usage(request: Request, placement: Placement) -> Fraction:
