@@ -190,8 +190,18 @@ class Columns:
     """The nodes of a cluster with some labels, as the World has them that was asked about last."""
 
     __slots__ = (
-        *("_bound", "_cluster", "_cores", "_cpu", "_declared", "_devices", "_left", "_limited"),
-        *("_listed", "_memory", "_open", "_pods", "_pools", "_selector", "_standings", "_storage"),
+        *("_bound", "_cluster", "_cores", "_cpu", "_declared", "_devices", "_helds", "_left"),
+        *(
+            "_limited",
+            "_listed",
+            "_memory",
+            "_open",
+            "_pods",
+            "_pools",
+            "_selector",
+            "_standings",
+            "_storage",
+        ),
         *("_unbound", "_used", "_why", "at", "facts", "names", "places"),
     )
 
@@ -211,6 +221,8 @@ class Columns:
         nothing = [0] * len(self.names)
         self._open = [False] * len(nothing)
         """Who takes new instances; of the others the columns have nothing."""
+        self._helds = [NOTHING_HELD] * len(nothing)
+        """What is held there."""
         self._why: list[str | None] = [None] * len(nothing)
         """Why the others do not."""
         self._limited = [True] * len(nothing)
@@ -257,7 +269,8 @@ class Columns:
                 facts = self._own(facts)
                 facts[name] = node
                 self._declared[place] = cpu_milli(node)
-            self._measure(place, node, book.get(subject, NOTHING_HELD))
+            self._helds[place] = held = book.get(subject, NOTHING_HELD)
+            self._measure(place, node, held)
         self.facts = facts
         if len(self._listed) > looked:
             self._left = None
@@ -278,18 +291,14 @@ class Columns:
             known = _kept(self._unbound, takes, _Known())
         return self._put_right(known, Counted, lambda place: self._shares(takes, place))
 
-    def used(
-        self, world: World, weighed: Hashable, height: Callable[[NodeUpserted, Held], int]
-    ) -> Used:
+    def used(self, weighed: Hashable, height: Callable[[NodeUpserted, Held], int]) -> Used:
         """How full the nodes are, by the resources that are weighed; also those that take nothing new."""
         known = self._used.get(weighed)
         if known is None:
             known = _kept(self._used, weighed, _Known[Used]())
 
         def is_used(place: int) -> int:
-            name = self.names[place]
-            held = world.book.get(node_of(self._cluster, name), NOTHING_HELD)
-            return height(self.facts[name], held)
+            return height(self.facts[self.names[place]], self._helds[place])
 
         return self._put_right(known, Used, is_used)
 
@@ -325,18 +334,17 @@ class Columns:
             most = min(most, self._memory[place] // memory)
         return min(most, self._storage[place] // storage) if storage else most
 
-    def bound(self, world: World, one: Hashable, capacity: Callable[[Offer], int]) -> Counted:
+    def bound(self, one: Hashable, capacity: Callable[[Offer], int]) -> Counted:
         """Of instances that are bound to a part of a node; ``capacity`` says how many one holds."""
         known = self._known_of(one)
 
         def holds(place: int) -> int:
-            return capacity(self._offer(world, self.names[place])) if self._open[place] else 0
+            return capacity(self._offer(place)) if self._open[place] else 0
 
         return self._put_right(known, Counted, holds)
 
     def on_cores(
         self,
-        world: World,
         one: Hashable,
         takes: Takes,
         *,
@@ -353,8 +361,7 @@ class Columns:
         def holds(place: int) -> int:
             if not self._open[place]:
                 return 0
-            name = self.names[place]
-            most = self._on_cores(world, known.on_cores, name, ample)
+            most = self._on_cores(known.on_cores, place, ample)
             fits = min(most, self._pods[place])
             if takes.storage:
                 fits = min(fits, self._storage[place] // takes.storage)
@@ -363,8 +370,8 @@ class Columns:
             memory = self._memory[place]
             if fits and most * takes.memory > memory:
                 # Where memory has groups, who comes to which of them matters.
-                near = self.facts[name].numa
-                by_memory = capacity(self._offer(world, name)) if near else memory // takes.memory
+                near = self.facts[self.names[place]].numa
+                by_memory = capacity(self._offer(place)) if near else memory // takes.memory
                 fits = min(fits, by_memory)
             return fits
 
@@ -375,14 +382,10 @@ class Columns:
         return _kept(self._bound, one, _Known()) if found is None else found
 
     def _on_cores(
-        self,
-        world: World,
-        known: dict[NodeName, _OnCores],
-        name: NodeName,
-        ample: Callable[[Offer], int],
+        self, known: dict[NodeName, _OnCores], place: int, ample: Callable[[Offer], int]
     ) -> int:
+        name, held = self.names[place], self._helds[place]
         node = self.facts[name]
-        held = world.book.get(node_of(self._cluster, name), NOTHING_HELD)
         found = known.get(name)
         if (
             found is None
@@ -393,8 +396,8 @@ class Columns:
             found = known[name] = _OnCores(node, held.pieces, held.numa, ample(free(node, held)))
         return found.most
 
-    def _offer(self, world: World, name: NodeName) -> Offer:
-        return free(self.facts[name], world.book.get(node_of(self._cluster, name), NOTHING_HELD))
+    def _offer(self, place: int) -> Offer:
+        return free(self.facts[self.names[place]], self._helds[place])
 
     @property
     def left(self) -> Left:
@@ -438,6 +441,7 @@ class Columns:
             column.insert(place, 0)
         self._limited.insert(place, False)
         self._open.insert(place, False)
+        self._helds.insert(place, NOTHING_HELD)
         self._why.insert(place, None)
         self._others()
         return place
@@ -448,6 +452,7 @@ class Columns:
             del column[place]
         del self._limited[place]
         del self._open[place]
+        del self._helds[place]
         del self._why[place]
         del self._standings[name]
         for known in self._bound.values():

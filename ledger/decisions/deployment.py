@@ -82,7 +82,7 @@ def _in_vain(world: World, here: Deployed) -> bool:
     cluster = world.clusters.get(here.cluster)
     room = 0
     if cluster is not None and cluster.ready:
-        room = counted(world, columns(world, here.cluster, deploy.node_selector), one).together
+        room = counted(columns(world, here.cluster, deploy.node_selector), one).together
     reclaiming = world.rooms.reclaiming
     growth = (
         0 if deploy.strategy == "EACH" else here.share - len(here.instances) - len(here.waiting)

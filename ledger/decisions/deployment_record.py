@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.decisions.answer import REFUSED, Answered
-from ledger.decisions.deployment_turn import Refused, Turn
+from ledger.decisions.deployment_turn import Refused, Served, Turn
+from ledger.decisions.nodes import Nodes
 from ledger.facts import deployment as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.deployment import Instance, Move, NodeChange, Waiting, Why
@@ -150,8 +151,13 @@ def _lost_to(turn: Turn) -> Losers:
     """Who got nothing of what was placed last, and why."""
     if turn.placed is None:
         return NO_LOSERS
-    nodes, (request, placed, among) = turn.nodes, turn.placed
-    assert nodes is not None
+    assert turn.nodes is not None
+    return losers_of(turn.nodes, turn.counts, turn.placed)
+
+
+def losers_of(nodes: Nodes, held: Counter[NodeName], served: Served) -> Losers:
+    """Who got nothing, and why, where each node holds so many."""
+    request, placed, among = served
     passed_over, passed_by = nodes.passed_over, nodes.rules.passed_by
     names, takers, counted = nodes.onlookers(among)
     counts = Counter(counted)
@@ -161,9 +167,9 @@ def _lost_to(turn: Turn) -> Losers:
             why[name] = reason
             counts[reason] += 1
     # Too many came before the others to ask about them at all, so they are as they were then.
-    others = nodes.others(turn.counts).intersection(takers).difference(why)
+    others = nodes.others(held).intersection(takers).difference(why)
     for name in sorted(others):
-        why[name] = reason = passed_by(nodes.capacity(name), turn.counts[name], request, placed)
+        why[name] = reason = passed_by(nodes.capacity(name), held[name], request, placed)
         counts[reason] += 1
     # Of whoever holds none it only matters whether it has room: most need not be looked at for that.
     least = nodes.rules.least_room(request)
@@ -205,18 +211,16 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
 
 def changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
     """How many came to each node and left it since the decision before."""
-    before = {(one.number, one.node) for one in was.instances}
-    now = {(one.number, one.node) for one in after}
-    if was.over:
-        added, removed = Counter(node for _, node in now), Counter(node for _, node in before)
-    else:
-        added = Counter(node for _, node in now - before)
-        removed = Counter(node for _, node in before - now)
-    removed.update(was.lost)
-    return tuple(
-        NodeChange(node, added[node], removed[node])
-        for node in sorted(added.keys() | removed.keys())
-    )
+    left = {one.number: one.node for one in was.instances}
+    changed: dict[NodeName, list[int]] = {}
+    for one in after:
+        if not was.over and left.get(one.number) == one.node:
+            del left[one.number]
+        else:
+            changed.setdefault(one.node, [0, 0])[0] += 1
+    for node in (*left.values(), *was.lost):
+        changed.setdefault(node, [0, 0])[1] += 1
+    return tuple(NodeChange(node, *changed[node]) for node in sorted(changed))
 
 
 def moved(was: Deployed, decided: record.Deployment) -> int:

@@ -119,7 +119,7 @@ class Nodes:
         else:
             self.seen, self.schedulable, self.passed_over, _ = self._pools
             if self.one is not None:
-                self._counted = room.counted(self.world, nodes, self.one)
+                self._counted = room.counted(nodes, self.one)
                 self._names, self._places = nodes.names, nodes.places
         for crew, more in pods.beyond(self.world, self.workload):
             name = NodeName(crew.node.partition("/")[2])
@@ -294,7 +294,7 @@ class Nodes:
         used = self._used
         if used is None:
             nodes = columns(self.world, self.cluster, self.selector)
-            used = self._used = nodes.used(self.world, what, partial(height, what=what))
+            used = self._used = nodes.used(what, partial(height, what=what))
         apart = sorted(
             (height(self.facts[name], self._held(name), what), name) for name in pool & self._apart
         )
