@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.core.capacity.merge import load, mean_load
@@ -83,6 +83,7 @@ def cluster_of(
     return nodes, counts
 
 
+@settings(max_examples=300)
 @given(
     drawn_nodes,
     st.sampled_from(ASKS),
