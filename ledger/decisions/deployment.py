@@ -109,7 +109,7 @@ def _room(world: World, here: Deployed, deploy: DeploySpec, one: Wanted) -> int:
     if cluster is None or not cluster.ready:
         return 0
     nodes = columns(world, here.cluster, deploy.node_selector)
-    each = counted(world, nodes, one)
+    each = counted(nodes, one)
     if deploy.strategy != "AUTO" or not deploy.nodes_limit:
         return each.together
     counts = Counter(held.node for held in here.instances)

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ledger.decisions.answer import REFUSED, Answered
-from ledger.decisions.deployment_turn import Refused, Turn
+from ledger.decisions.deployment_turn import Refused, Served, Turn
+from ledger.decisions.nodes import Nodes
 from ledger.facts import deployment as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.deployment import Instance, Move, NodeChange, Waiting, Why
-from ledger.facts.reason import NO_LOSERS, RETRIED, Losers, losers
+from ledger.facts.reason import LOSERS_NAMED, NO_LOSERS, RETRIED, Losers
 from ledger.facts.refusal import Refusal
 from ledger.reducers.instances import Deployed, workload_of
 from ledger.reducers.retries import WAITS_FOR_NOTHING
@@ -150,20 +151,44 @@ def _lost_to(turn: Turn) -> Losers:
     """Who got nothing of what was placed last, and why."""
     if turn.placed is None:
         return NO_LOSERS
-    nodes, (request, placed, among) = turn.nodes, turn.placed
-    assert nodes is not None
-    asked = {node.name for node in request.nodes}
-    why: dict[NodeName, str] = dict(nodes.rules.left_out(request, placed))
-    why.update(nodes.passed_over)
+    assert turn.nodes is not None
+    return losers_of(turn.nodes, turn.counts, turn.placed)
+
+
+def losers_of(nodes: Nodes, held: Counter[NodeName], served: Served) -> Losers:
+    """Who got nothing, and why, where each node holds so many."""
+    request, placed, among = served
+    passed_over, passed_by = nodes.passed_over, nodes.rules.passed_by
+    names, takers, counted = nodes.onlookers(among)
+    counts = Counter(counted)
+    why: dict[NodeName, str | None] = {node.name: None for node in request.nodes}
+    for name, reason in nodes.rules.left_out(request, placed):
+        if name not in passed_over:
+            why[name] = reason
+            counts[reason] += 1
     # Too many came before the others to ask about them at all, so they are as they were then.
-    known: dict[tuple[int, int], str] = {}
-    for name in nodes.pool(among):
-        if name not in asked and name not in why:
-            there = nodes.capacity(name), turn.counts[name]
-            if there not in known:
-                known[there] = nodes.rules.passed_by(*there, request, placed)
-            why[name] = known[there]
-    return losers(sorted(why.items()))
+    others = nodes.others(held).intersection(takers).difference(why)
+    for name in sorted(others):
+        why[name] = reason = passed_by(nodes.capacity(name), held[name], request, placed)
+        counts[reason] += 1
+    # Of whoever holds none it only matters whether it has room: most need not be looked at for that.
+    least = nodes.rules.least_room(request)
+    known = [nodes.had_room(name, least) for name in why if name in takers]
+    able = nodes.with_room(takers, least)
+    by_room: dict[bool, str] = {}
+    for has_room, alike in ((False, len(takers) - able), (True, able)):
+        by_room[has_room] = passed_by(least if has_room else 0, 0, request, placed)
+        counts[by_room[has_room]] += alike - known.count(has_room)
+    named: list[tuple[str, str]] = []
+    for name in names:
+        loses = passed_over.get(name)
+        if loses is None:
+            loses = why[name] if name in why else by_room[nodes.had_room(name, least)]
+        if loses is not None:
+            named.append((name, loses))
+        if len(named) == LOSERS_NAMED:
+            break
+    return Losers(tuple(sorted((+counts).items())), tuple(named))
 
 
 def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
@@ -186,18 +211,16 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
 
 def changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
     """How many came to each node and left it since the decision before."""
-    before = {(one.number, one.node) for one in was.instances}
-    now = {(one.number, one.node) for one in after}
-    if was.over:
-        added, removed = Counter(node for _, node in now), Counter(node for _, node in before)
-    else:
-        added = Counter(node for _, node in now - before)
-        removed = Counter(node for _, node in before - now)
-    removed.update(was.lost)
-    return tuple(
-        NodeChange(node, added[node], removed[node])
-        for node in sorted(added.keys() | removed.keys())
-    )
+    left = {one.number: one.node for one in was.instances}
+    changed: dict[NodeName, list[int]] = {}
+    for one in after:
+        if not was.over and left.get(one.number) == one.node:
+            del left[one.number]
+        else:
+            changed.setdefault(one.node, [0, 0])[0] += 1
+    for node in (*left.values(), *was.lost):
+        changed.setdefault(node, [0, 0])[1] += 1
+    return tuple(NodeChange(node, *changed[node]) for node in sorted(changed))
 
 
 def moved(was: Deployed, decided: record.Deployment) -> int:

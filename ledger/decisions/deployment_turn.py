@@ -34,6 +34,7 @@ from typing import Final, Literal, NamedTuple
 
 from ledger.core.placement.answer import Placement, Shortage
 from ledger.core.placement.question import Policy, Request, Strategy
+from ledger.decisions.asked_about import asked_about
 from ledger.decisions.capacity_class import target_of
 from ledger.decisions.nodes import Nodes, nodes_of
 from ledger.decisions.numbers import Numbers
@@ -419,9 +420,8 @@ class Turn:
             return refused(self.invalid, WAITS_FOR_WISH, 0)
         if nodes.schedulable.isdisjoint(names):
             return refused("no_eligible_node", WAITS_FOR_NODES, 0)
-        if strategy == "AUTO":
-            names = nodes.open_to(among, count, self.counts, limit=limit)
         policy: Policy = deploy.policy or self.world.policy.placement.global_policy
+        names = asked_about(nodes, strategy, policy, among, count, self.counts, limit=limit)
         request = Request(
             strategy=strategy,
             count=count,

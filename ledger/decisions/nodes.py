@@ -13,14 +13,15 @@ measured here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from heapq import merge
 from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 from ledger.core.capacity.amounts import Core, Device, NumaGroup
-from ledger.core.capacity.merge import BOUND_CPU_WEIGHT, Load, load, mean_load
+from ledger.core.capacity.merge import Load
 from ledger.core.capacity.reallocation import Change, Reallocated
 from ledger.core.capacity.reallocation import Holding as Bound
 from ledger.core.capacity.request import InstanceRequest
@@ -29,7 +30,8 @@ from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
 from ledger.decisions import room, versions
-from ledger.decisions.columns import Columns, Counted, columns
+from ledger.decisions.columns import Counted, Pools, Used, columns
+from ledger.decisions.fullness import height, load_of, weighed
 from ledger.decisions.room import MILLI, Wanted, wanted
 from ledger.decisions.shortlist import Shortlist
 from ledger.decisions.versions import PlacementRules
@@ -48,6 +50,17 @@ Class = Literal["od", "spot"]
 Found = TypeVar("Found")
 
 _UNLOADED: Final = Load(UNUSED, UNUSED, 0)
+
+
+class Onlookers(NamedTuple):
+    """All nodes of a cluster that a placement among some of them says something about."""
+
+    names: tuple[NodeName, ...]
+    """In order."""
+    takers: frozenset[NodeName]
+    """Those of the pool that take new instances."""
+    passed_over: Counter[str]
+    """How many others there are, by what is in their way. Nobody writes to it."""
 
 
 class Plan(NamedTuple):
@@ -81,13 +94,17 @@ class Nodes:
     """Who can take nothing, and why."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
-    _columns: Columns = field(init=False)
+    _pools: Pools = field(init=False)
     _counted: Counted | None = None
     """How many every one of them holds; None where nothing fits or nobody is seen."""
+    _used: Used | None = None
+    """How full every one of them was when the turn began."""
     _capacities: dict[Offer, int] = field(default_factory=dict)
     _shared: dict[Shared, int] = field(default_factory=dict)
+    _names: Sequence[NodeName] = ()
+    _places: Mapping[NodeName, int] = field(default_factory=dict)
     _by_name: dict[NodeName, int] = field(default_factory=dict)
-    _loads: dict[tuple[int, ...], Load] = field(default_factory=dict)
+    """What was measured here."""
     _shortlists: dict[tuple[str, int], Shortlist] = field(default_factory=dict)
     _apart: set[NodeName] = field(default_factory=set)
     """Those that hold something else by now than the columns say."""
@@ -95,18 +112,15 @@ class Nodes:
     def __post_init__(self) -> None:
         """Look at all of them at once."""
         known = self.world.clusters.get(self.cluster)
-        nodes = self._columns = columns(self.world, self.cluster, self.selector)
-        self.facts = nodes.facts
+        nodes = columns(self.world, self.cluster, self.selector)
+        self.facts, self._pools = nodes.facts, nodes.pools
         if known is None or not known.ready:
             self.passed_over = dict.fromkeys(nodes.names, "cluster_not_ready")
         else:
-            self.seen, self.schedulable, self.passed_over, _ = nodes.pools
+            self.seen, self.schedulable, self.passed_over, _ = self._pools
             if self.one is not None:
-                counted = self._counted = room.counted(self.world, nodes, self.one)
-                self._by_name = dict(zip(nodes.names, counted.each, strict=True))
-                for name in self.passed_over:
-                    # It may have room as well, for what is there already.
-                    del self._by_name[name]
+                self._counted = room.counted(nodes, self.one)
+                self._names, self._places = nodes.names, nodes.places
         for crew, more in pods.beyond(self.world, self.workload):
             name = NodeName(crew.node.partition("/")[2])
             if crew.cluster == self.cluster and name in self.facts:
@@ -133,10 +147,7 @@ class Nodes:
     def class_of(self, name: NodeName) -> Class | None:
         """Which kind of capacity a node is; None where its label does not say."""
         spot = self.world.policy.spot
-        value = dict(self.facts[name].labels).get(spot.label)
-        if value == spot.on_demand:
-            return "od"
-        return "spot" if value == spot.spot else None
+        return _class_of(self.facts[name].labels, spot.label, spot.on_demand, spot.spot)
 
     def offer(self, name: NodeName) -> Offer:
         """What a node has free by now."""
@@ -150,6 +161,9 @@ class Nodes:
         """How many more it holds, whether or not it takes new ones."""
         if self.one is None:
             return 0
+        # Who takes nothing new may have room as well, for what is there already; that is not counted.
+        if self._counted is not None and name in self.schedulable and name not in self._apart:
+            return self._counted.each[self._places[name]]
         found = self._by_name.get(name)
         if found is None:
             found = self._by_name[name] = self._measured(name, self.one)
@@ -183,10 +197,47 @@ class Nodes:
             among, lambda: tuple(name for name in self.seen if self.class_of(name) == among)
         )
 
+    def onlookers(self, among: str) -> Onlookers:
+        """Who is asked about a placement, or passed over by it."""
+        return self._of_labels(
+            f"onlookers of {among}",
+            lambda: Onlookers(
+                tuple(sorted({*self.pool(among), *self.passed_over})),
+                self.schedulable.intersection(self.pool(among)),
+                Counter(self.passed_over.values()),
+            ),
+        )
+
+    def others(self, counts: Counter[NodeName]) -> set[NodeName]:
+        """Those that hold some, or are no more as they were when the turn began."""
+        return self._apart.union(counts)
+
+    def with_room(self, takers: frozenset[NodeName], least: int) -> int:
+        """How many of these, who all take new instances, had room for so many when the turn began."""
+        counted = self._counted
+        assert counted is not None, "nobody takes what means nothing"
+        if len(takers) == len(self.schedulable):
+            return counted.holding(least)
+        names, ranks = self._names, counted.ranks[: counted.holding(least)]
+        return sum(names[counted.place_of(rank)] in takers for rank in ranks)
+
+    def had_room(self, name: NodeName, least: int) -> bool:
+        """Whether one of them had."""
+        counted = self._counted
+        return counted is not None and counted.each[self._places[name]] >= least
+
+    def pool_of(self, among: str) -> frozenset[NodeName]:
+        """Those of ``pool``, in no order."""
+        return self._of_labels(f"set of {among}", lambda: frozenset(self.pool(among)))
+
+    def _takers(self, among: str) -> frozenset[NodeName]:
+        """Those of them that take new instances."""
+        return self.schedulable if among == "all" else self.onlookers(among).takers
+
     def _of_labels(self, what: str, work_out: Callable[[], Found]) -> Found:
         """What only depends on who is seen, and on which class each node is of."""
         spot = self.world.policy.spot
-        known = self._columns.pools.known
+        known = self._pools.known
         key = (what, bool(self.seen), spot.label, spot.on_demand, spot.spot)
         if key not in known:
             known[key] = work_out()
@@ -204,29 +255,61 @@ class Nodes:
         return first if len(first) >= wanted else self.pool(among)
 
     def _shortlist(self, among: str, counts: Counter[NodeName], limit: int) -> Shortlist:
-        order: Sequence[NodeName] = ()
+        pool = self._takers(among)
+        apart = pool.intersection(self.others(counts))
+        order: Iterable[NodeName] = ()
         if self._counted is not None:
-            names = self._columns.names
-            order = [names[place] for place in self._counted.order]
-        apart = self.schedulable.intersection(self._apart.union(counts))
-        if among != "all":
-            pool = self._of_labels(f"set of {among}", lambda: frozenset(self.pool(among)))
-            order = [name for name in order if name in pool]
-            apart &= pool
+            order = _in_order(self._counted, self._names, pool)
         return Shortlist(order, apart, counts, self.capacity, limit=limit)
+
+    def by_room(self, among: str, *, least_first: bool = False) -> Iterator[tuple[int, NodeName]]:
+        """Those of a pool that have room, with how much, from the one with most on, or with least.
+
+        Where most comes first, equals come by their names.
+        """
+        pool = self._takers(among)
+        counted = self._counted
+        if counted is None:
+            return iter(())
+        sign = 1 if least_first else -1
+        apart = sorted(
+            (sign * has_room, name)
+            for name in pool & self._apart
+            if (has_room := self.capacity(name))
+        )
+        ranks = reversed(counted.ranks) if least_first else counted.ranks
+        untouched = (
+            (sign * counted.each[place], name)
+            for place in map(counted.place_of, ranks)
+            if (name := self._names[place]) in pool and name not in self._apart
+        )
+        return ((sign * has_room, name) for has_room, name in merge(apart, untouched))
+
+    def by_usage(self, among: str) -> Iterator[tuple[int, NodeName]]:
+        """The nodes of a pool with how full they are, from the least used on; equals by their names."""
+        one, pool = self.one, self.pool_of(among)
+        if one is None:
+            return iter(())
+        what = weighed(one)
+        used = self._used
+        if used is None:
+            nodes = columns(self.world, self.cluster, self.selector)
+            used = self._used = nodes.used(what, partial(height, what=what))
+        apart = sorted(
+            (height(self.facts[name], self._held(name), what), name) for name in pool & self._apart
+        )
+        untouched = (
+            (used.each[place], name)
+            for place in map(used.place_of, used.ranks)
+            if (name := self._names[place]) in pool and name not in self._apart
+        )
+        return merge(apart, untouched)
 
     def load(self, name: NodeName) -> Load:
         """How full a node is, and the part of it that one more instance takes."""
-        one = self.one
-        if one is None:
+        if self.one is None:
             return _UNLOADED
-        node, held = self.facts[name], self._held(name)
-        cpu = (book.cpu_milli(node), held.cpu) if one.cpu_bind else (0, 0)
-        key = (*cpu, node.memory, held.memory, node.storage, held.storage)
-        found = self._loads.get(key)
-        if found is None:
-            found = self._loads[key] = _load(key, one)
-        return found
+        return load_of(self.facts[name], self._held(name), self.one)
 
     def as_asked(
         self, names: Iterable[NodeName], counts: Counter[NodeName], *, loaded: bool
@@ -335,18 +418,23 @@ class Nodes:
         self.held = held
 
 
-def _load(key: tuple[int, ...], one: Wanted) -> Load:
-    cpu, cpu_held, memory, memory_held, storage, storage_held = key
-    loads = []
-    if one.cpu_bind:
-        loads.append(
-            load(used=cpu_held, capacity=cpu, request=one.cpu_milli, weight=BOUND_CPU_WEIGHT)
-        )
-    if one.memory:
-        loads.append(load(used=memory_held, capacity=memory, request=one.memory))
-    if one.storage:
-        loads.append(load(used=storage_held, capacity=storage, request=one.storage))
-    return mean_load(loads)
+def _in_order(
+    counted: Counted, names: Sequence[NodeName], pool: Collection[NodeName]
+) -> Iterator[NodeName]:
+    """Those of a pool with room: who has most comes first, and of equals who is named first."""
+    for rank in counted.ranks:
+        name = names[counted.place_of(rank)]
+        if name in pool:
+            yield name
+
+
+# The nodes of a fleet are labelled in a few ways.
+@lru_cache(maxsize=1 << 12)
+def _class_of(labels: Labels, label: str, on_demand: str, spot: str) -> Class | None:
+    value = dict(labels).get(label)
+    if value == on_demand:
+        return "od"
+    return "spot" if value == spot else None
 
 
 # An edit that is refused is tried again whenever something on the nodes of its cluster grew, which

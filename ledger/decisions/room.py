@@ -130,7 +130,7 @@ def _available(
         return Replicas(0)
     nodes = columns(world, cluster, one.node_selector)
     # Who takes no new instances has nothing in the columns: where that is everybody, there is no room.
-    left, together = nodes.left, counted(world, nodes, one).together
+    left, together = nodes.left, counted(nodes, one).together
     for subject, more in own:
         name = NodeName(subject.partition("/")[2])
         if name in nodes.pools.open:
@@ -143,15 +143,15 @@ def _available(
     return Replicas(min(together, most, INFINITE))
 
 
-def counted(world: World, nodes: Columns, one: Wanted) -> Counted:
+def counted(nodes: Columns, one: Wanted) -> Counted:
     """How many fit on each node that takes new instances."""
     if one.volumes:
-        return nodes.bound(world, one, partial(capacity, one=one))
+        return nodes.bound(one, partial(capacity, one=one))
     takes = Takes(one.cpu_milli, one.memory, one.storage)
     if not one.cpu_bind:
         return nodes.unbound(takes)
     return nodes.on_cores(
-        world, one, takes, ample=partial(_ample, one=one), capacity=partial(capacity, one=one)
+        one, takes, ample=partial(_ample, one=one), capacity=partial(capacity, one=one)
     )
 
 

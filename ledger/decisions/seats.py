@@ -13,6 +13,7 @@ from typing import Literal
 
 from ledger.core.placement.answer import Placement
 from ledger.core.placement.question import Policy, Request
+from ledger.decisions.asked_about import asked_about
 from ledger.decisions.deployment_turn import split
 from ledger.decisions.nodes import Nodes, nodes_of
 from ledger.facts.deployment import Instance, Terms
@@ -50,21 +51,18 @@ class Seats:
     def place_for_one(self, world: World, among: str) -> NodeName | None:
         """Where the workload's strategy puts one more instance; None where there is no room."""
         deploy, nodes = self.deploy, self.nodes
-        limit = deploy.nodes_limit
-        names = nodes.pool(among)
-        if nodes.schedulable.isdisjoint(names):
+        strategy, limit = deploy.strategy, deploy.nodes_limit
+        if nodes.schedulable.isdisjoint(nodes.pool(among)):
             return None
         policy: Policy = deploy.policy or world.policy.placement.global_policy
         found = nodes.rules.place(
             Request(
-                strategy=deploy.strategy,
+                strategy=strategy,
                 count=1,
                 nodes=nodes.as_asked(
-                    nodes.open_to(among, 1, self.counts, limit=limit)
-                    if deploy.strategy == "AUTO"
-                    else names,
+                    asked_about(nodes, strategy, policy, among, 1, self.counts, limit=limit),
                     self.counts,
-                    loaded=deploy.strategy in {"GLOBAL", "DRAINED"},
+                    loaded=strategy in {"GLOBAL", "DRAINED"},
                 ),
                 nodes_limit=limit,
                 policy=policy,

@@ -11,7 +11,7 @@ changes: the next question of the same turn, and there may be one for each insta
 costs what has changed since.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -33,11 +33,11 @@ class _Entry(NamedTuple):
 class Shortlist:
     """Some nodes in the order in which AUTO looks at them."""
 
-    __slots__ = ("_apart", "_first", "_limit", "_order", "_queue", "changed")
+    __slots__ = ("_apart", "_first", "_following", "_limit", "_order", "_queue", "changed")
 
     def __init__(
         self,
-        order: Sequence[NodeName],
+        order: Iterable[NodeName],
         apart: Iterable[NodeName],
         counts: Mapping[NodeName, int],
         capacity: Capacity,
@@ -48,8 +48,10 @@ class Shortlist:
 
         Whoever holds some already, or has another capacity by now than in that order, is ``apart``,
         whether it is in the order or not. ``limit`` is how many a node may hold; 0 is no limit.
+        The order is followed as far as somebody has to be found.
         """
-        self._order = order
+        self._following = iter(order)
+        self._order: list[NodeName] = []
         self._first = 0
         self._apart = set(apart)
         self._limit = limit
@@ -101,6 +103,10 @@ class Shortlist:
             self._first += 1
         for place in range(self._first, len(order)):
             name = order[place]
+            if name not in apart:
+                yield _Entry(0, -capacity(name), name)
+        for name in self._following:
+            order.append(name)
             if name not in apart:
                 yield _Entry(0, -capacity(name), name)
 

@@ -44,9 +44,10 @@ from ledger.core.fairshare.stage import Scene
 from ledger.core.lot import Lot
 from ledger.core.placement.answer import Placement
 from ledger.core.placement.answer import Shortage as NoPlace
+from ledger.core.placement.nearest_level import stays_below
 from ledger.core.placement.place import place
-from ledger.core.placement.question import Request
-from ledger.core.placement.reasons import Reason, left_out, passed_by
+from ledger.core.placement.question import Node, Request
+from ledger.core.placement.reasons import Reason, least_room, left_out, passed_by
 from ledger.core.spot.labels import CapacityClass
 from ledger.core.spot.ordinal import Place, Pod
 from ledger.core.spot.ordinal import place as by_ordinal
@@ -121,6 +122,8 @@ class PlacementRules:
     place: Callable[[Request], Placement | NoPlace]
     left_out: Callable[[Request, Placement], Sequence[tuple[NodeName, Reason]]]
     passed_by: Callable[[int, int, Request, Placement], Reason]
+    least_room: Callable[[Request], int]
+    stays_below: Callable[[Sequence[Node], int], bool]
     cpu_plans: PlansCores
     volume_capacity: MeasuresVolumes
     reallocate: Reallocates
@@ -286,6 +289,8 @@ PLACEMENT: Final = Versions(
             place=place,
             left_out=left_out,
             passed_by=passed_by,
+            least_room=least_room,
+            stays_below=stays_below,
             cpu_plans=cpu_plans,
             volume_capacity=volume_capacity,
             reallocate=reallocate,

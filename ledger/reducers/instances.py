@@ -9,7 +9,6 @@ clusters in which a workload is or was. What follows from a change is told elsew
 (``ledger.reducers.deployments``).
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -176,13 +175,17 @@ def _seated(
     before: tuple[Instance, ...],
     after: tuple[Instance, ...],
 ) -> Map[Subject, Map[Subject, int]]:
-    counts = Counter(instance.node for instance in after)
-    was = Counter(instance.node for instance in before)
-    for name in sorted(was.keys() | counts.keys()):
-        if was[name] == counts[name]:
+    more: dict[NodeName, int] = {}
+    for instance in after:
+        more[instance.node] = more.get(instance.node, 0) + 1
+    for instance in before:
+        more[instance.node] = more.get(instance.node, 0) - 1
+    for name in sorted(more):
+        if not more[name]:
             continue
         node = node_of(cluster, name)
         seated = on.get(node, _NOBODY)
-        seated = seated.set(subject, counts[name]) if counts[name] else seated.delete(subject)
+        count = seated.get(subject, 0) + more[name]
+        seated = seated.set(subject, count) if count else seated.delete(subject)
         on = on.set(node, seated) if seated else on.delete(node)
     return on

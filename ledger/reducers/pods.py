@@ -270,9 +270,11 @@ def placed_anew(
 
     What changes in the book is for whoever takes the instances in, to be made in one.
     """
+    ours = _crews_in(world, cluster, after.workload)
+    if not (ours or world.pods.missing):
+        return world, []
     was = Counter(one.node for one in before.instances)
     is_ = Counter(one.node for one in after.instances)
-    ours = _crews_in(world, cluster, after.workload)
     pods = world.pods
     touched: list[Crew] = []
     for name in sorted(was.keys() | is_.keys()):

@@ -5,6 +5,7 @@ somebody made from it meanwhile.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from ledger.core.capacity.amounts import INFINITE
 from ledger.core.capacity.cpu import cpu_capacity
 from ledger.decisions import spare
 from ledger.decisions.columns import MOST_COUNTED, Columns, columns
+from ledger.decisions.fullness import Weighed, height
 from ledger.decisions.room import Wanted, bound, capacity, counted, cpu_node, wanted, whole
 from ledger.decisions.step import advance
 from ledger.facts.cluster import Labels
@@ -35,6 +37,10 @@ from tests.laws.test_deployments import histories, long_histories
 
 CLUSTERS = (ClusterName("m1"), ClusterName("m2"), ClusterName("m3"))
 SELECTORS: tuple[Labels, ...] = ((), (("tier", "gold"),))
+WEIGHED = (
+    Weighed(cpu=False, memory=True, storage=False),
+    Weighed(cpu=True, memory=True, storage=True),
+)
 ASKED = (
     each_takes(),
     each_takes(memory=3),
@@ -74,6 +80,11 @@ def assert_the_same(world: World) -> None:
             assert kept.facts == anew.facts
             assert kept.pools[:3] == anew.pools[:3]
             assert kept.left == anew.left
+            for what in WEIGHED:
+                of_kept, of_anew = (
+                    each.used(what, partial(height, what=what)) for each in (kept, anew)
+                )
+                assert (of_kept.each, of_kept.ranks) == (of_anew.each, of_anew.ranks)
             for request in ASKED:
                 assert_counted(world, kept, asked(world, request, selector))
 
@@ -103,14 +114,14 @@ def asked(world: World, request: Request, selector: Labels) -> Wanted:
 
 def assert_counted(world: World, nodes: Columns, one: Wanted) -> None:
     """Each node holds what the core says of what it has free."""
-    found = counted(world, nodes, one)
+    found = counted(nodes, one)
     fits = {
         name: capacity(free(world, nodes.facts[name]), one) if name in nodes.pools.open else 0
         for name in nodes.names
     }
     assert dict(zip(nodes.names, found.each, strict=True)) == fits
     assert found.together == sum(fits.values())
-    assert [nodes.names[place] for place in found.order] == sorted(
+    assert [nodes.names[found.place_of(rank)] for rank in found.ranks] == sorted(
         (name for name in fits if fits[name]), key=lambda name: (-fits[name], name)
     )
 

@@ -65,6 +65,22 @@ def walk_to_levels(
     return Placement({node.name: take for node, take in zip(nodes, takes, strict=True) if take})
 
 
+def stays_below(nodes: Sequence[Node], need: int) -> bool:
+    """Whether the walk is the same if there are more nodes, all of which are used more than these.
+
+    ``nodes`` are in the order of their names. It is if every step heads for a level that was there
+    when it began: whoever is used more than that is looked at by none of them.
+    """
+    if sum(node.capacity for node in nodes) < need:
+        return False
+    field = Field(nodes)
+    most_used = field.levels[-1]
+    return all(
+        rule == "closer" and next_level is not None and next_level <= most_used
+        for _, _, rule, next_level in _walk(field, need)
+    )
+
+
 def first_steps(nodes: Sequence[Node], need: int, most: int) -> tuple[Step, ...]:
     """The first steps of that walk, at most so many."""
     field = Field(nodes)

@@ -64,24 +64,37 @@ def left_out(request: Request, placement: Placement) -> list[tuple[NodeName, Rea
         return [
             (one.node.name, one.reason) for one in outcomes(request, placement) if not one.added
         ]
-    strategy = request.policy if request.strategy == "GLOBAL" else request.strategy
-    why_not = _WHY_NOT[strategy]
     deploy = placement.deploy
     return [
-        (node.name, why_not(node, request, placement))
+        (node.name, passed_by(node.capacity, node.count, request, placement))
         for node in request.nodes
         if node.name not in deploy
     ]
 
 
 def passed_by(capacity: int, count: int, request: Request, placement: Placement) -> Reason:
-    """Why AUTO gave nothing to a node of so much room that holds so many."""
-    assert placement.level is not None
-    if not capacity:
+    """Why nothing came to a node of so much room that holds so many.
+
+    By FILL it is none that could hold enough and comes before the last that was chosen. Of a node that
+    holds none it only matters whether it has room for ``least_room``.
+    """
+    if request.strategy == "FILL":
+        return "cannot_reach" if count + capacity < request.count else "not_needed"
+    if request.strategy == "EACH":
+        return "too_small" if capacity < request.count else "not_needed"
+    if capacity <= 0:
         return "no_capacity"
-    if 0 < request.nodes_limit <= count:
-        return "at_limit"
-    return "above_level" if count > placement.level else "after_last_round"
+    if request.strategy == "AUTO":
+        assert placement.level is not None
+        if 0 < request.nodes_limit <= count:
+            return "at_limit"
+        return "above_level" if count > placement.level else "after_last_round"
+    return _NEEDLESS[request.policy if request.strategy == "GLOBAL" else request.strategy]
+
+
+def least_room(request: Request) -> int:
+    """Room for how many makes a difference to who gets nothing."""
+    return request.count if request.strategy in {"FILL", "EACH"} else 1
 
 
 def highest_usage(request: Request, placement: Placement) -> Fraction:
@@ -96,6 +109,10 @@ def highest_usage(request: Request, placement: Placement) -> Fraction:
     )
 
 
+def _reason(node: Node, request: Request, placement: Placement) -> Reason:
+    return passed_by(node.capacity, node.count, request, placement)
+
+
 def _of_auto(request: Request, placement: Placement) -> Iterator[Outcome]:
     assert placement.level is not None
     nodes = checked(request)
@@ -105,11 +122,7 @@ def _of_auto(request: Request, placement: Placement) -> Iterator[Outcome]:
             last = node.count + added > placement.level
             yield Outcome(node, added, "last_round" if last else "raised")
         else:
-            yield Outcome(node, 0, _not_by_auto(node, request, placement))
-
-
-def _not_by_auto(node: Node, request: Request, placement: Placement) -> Reason:
-    return passed_by(max(0, node.capacity), node.count, request, placement)
+            yield Outcome(node, 0, _reason(node, request, placement))
 
 
 def _of_fill(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -131,11 +144,7 @@ def _of_each(request: Request, placement: Placement) -> Iterator[Outcome]:
         if node.name in placement.deploy:
             yield Outcome(node, placement.deploy[node.name], "chosen")
         else:
-            yield Outcome(node, 0, _not_by_each(node, request, placement))
-
-
-def _not_by_each(node: Node, request: Request, _: Placement) -> Reason:
-    return "too_small" if node.capacity < request.count else "not_needed"
+            yield Outcome(node, 0, _reason(node, request, placement))
 
 
 def _of_drained(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -144,11 +153,7 @@ def _of_drained(request: Request, placement: Placement) -> Iterator[Outcome]:
         if added:
             yield Outcome(node, added, "used_up" if added == node.capacity else "took_rest")
         else:
-            yield Outcome(node, 0, _not_by_drained(node, request, placement))
-
-
-def _not_by_drained(node: Node, _: Request, __: Placement) -> Reason:
-    return "not_needed" if node.capacity > 0 else "no_capacity"
+            yield Outcome(node, 0, _reason(node, request, placement))
 
 
 def _of_after_usage(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -157,11 +162,7 @@ def _of_after_usage(request: Request, placement: Placement) -> Iterator[Outcome]
         if node.name in placement.deploy:
             yield Outcome(node, placement.deploy[node.name], "least_used_after")
         else:
-            yield Outcome(node, 0, _not_after_usage(node, request, placement))
-
-
-def _not_after_usage(node: Node, _: Request, __: Placement) -> Reason:
-    return "more_used_after" if node.capacity > 0 else "no_capacity"
+            yield Outcome(node, 0, _reason(node, request, placement))
 
 
 def _of_nearest_level(request: Request, placement: Placement) -> Iterator[Outcome]:
@@ -170,11 +171,7 @@ def _of_nearest_level(request: Request, placement: Placement) -> Iterator[Outcom
         if node.name in placement.deploy:
             yield Outcome(node, placement.deploy[node.name], "came_next")
         else:
-            yield Outcome(node, 0, _not_nearest_level(node, request, placement))
-
-
-def _not_nearest_level(node: Node, _: Request, __: Placement) -> Reason:
-    return "never_next" if node.capacity > 0 else "no_capacity"
+            yield Outcome(node, 0, _reason(node, request, placement))
 
 
 _OUTCOMES: Final[Mapping[str, Callable[[Request, Placement], Iterator[Outcome]]]] = {
@@ -186,10 +183,9 @@ _OUTCOMES: Final[Mapping[str, Callable[[Request, Placement], Iterator[Outcome]]]
     "nearest_level": _of_nearest_level,
 }
 
-_WHY_NOT: Final[Mapping[str, Callable[[Node, Request, Placement], Reason]]] = {
-    "AUTO": _not_by_auto,
-    "EACH": _not_by_each,
-    "DRAINED": _not_by_drained,
-    "after_usage": _not_after_usage,
-    "nearest_level": _not_nearest_level,
+_NEEDLESS: Final[Mapping[str, Reason]] = {
+    "DRAINED": "not_needed",
+    "after_usage": "more_used_after",
+    "nearest_level": "never_next",
 }
+"""Why a node with room gets nothing."""
