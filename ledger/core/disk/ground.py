@@ -316,9 +316,11 @@ class View:
                 why = next(one for one in offer.passed_over if _address(one) == address)
                 yield Loser(address, why, None)
 
-    def kept(self, zone: ZoneName) -> list[NodeName]:
-        """The nodes of a zone that is not seen, by name."""
-        return [name for name in self.ground.names.get(zone, ()) if name not in self.but]
+    def kept(self, zone: ZoneName) -> tuple[int, Iterator[NodeName]]:
+        """How many nodes of a zone that is not seen there are, and who they are, by name."""
+        names, offers = self.ground.names.get(zone, ()), self.ground.offers
+        count = len(names) - sum(name in offers and offers[name].zone == zone for name in self.but)
+        return count, (name for name in names if name not in self.but)
 
 
 def place_on(
@@ -449,7 +451,8 @@ def _losers(
     counts: Counter[str] = Counter()
     for (code, _), count in total.codes.items():
         counts[code] += count
-    named = list(islice(view.lost(), first))
+    # Where few lost there are no others to be looked for.
+    named = list(islice(view.lost(), min(first, counts.total())))
     went_on = any(rung.name == "evict_only_zone" for rung in rungs)
     for zone in sorted(view.closed):
         assert ladder is not None, "a zone is closed to a volume that has replicas there"
@@ -458,10 +461,10 @@ def _losers(
         if went_on and not all(replica.evicting for replica in by):
             rung = "evict_only_zone"
             by = tuple(replica for replica in by if not replica.evicting)
-        names = view.kept(zone)
-        counts["anti_affinity"] += len(names)
+        count, names = view.kept(zone)
+        counts["anti_affinity"] += count
         told = tuple(replica.name for replica in by)
-        named += [Loser(name, Kept(name, "", told), rung) for name in names[:first]]
+        named += [Loser(name, Kept(name, "", told), rung) for name in islice(names, first)]
     named.sort(key=lambda loser: loser.address)
     return Losers(+counts, tuple(named[:first]))
 
