@@ -31,6 +31,7 @@ def everything(ground: Ground) -> tuple[object, ...]:
         ground.offers,
         ground.by_room,
         ground.losers,
+        ground.short,
         {zone: ground.names[zone] for zone in zones},
         {zone: told(ground.zones[zone]) for zone in zones},
         told(ground.all),
