@@ -57,7 +57,7 @@ from ledger.decisions import versions
 from ledger.decisions.answer import REFUSED, Answered, GivenUp
 from ledger.decisions.hosts import Hosts, hosts_of, limits_of, with_own
 from ledger.facts import disk_placement as record
-from ledger.facts.canonical import Plain, digest, digest_beside
+from ledger.facts.canonical import Plain, digest
 from ledger.facts.disk import VolumeUpserted
 from ledger.facts.disk_placement import DiskPlacement, Gone, InForce, Weighed, WhyPlaced
 from ledger.facts.policy import DiskPolicy
@@ -537,10 +537,12 @@ class _Turn:
 
     def _digest(self) -> bytes:
         """Of what the turn was given: all disks if one was looked for, else those the volume is on."""
+        hosts: Plain
         if self.asked_everywhere:
-            return digest_beside("hosts", self.hosts.spelled(), self._spelled())
-        names = sorted({one.at.host for one in self._here()})
-        hosts: Plain = {str(name): self.hosts.fingerprint(name) for name in names}
+            hosts = self.hosts.fingerprints().hex()
+        else:
+            names = sorted({one.at.host for one in self._here()})
+            hosts = [self.hosts.fingerprint(name).hex() for name in names]
         return digest({**self._spelled(), "hosts": hosts})
 
     def _spelled(self) -> dict[str, Plain]:

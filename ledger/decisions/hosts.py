@@ -1,11 +1,12 @@
 """Hosts as the core weighs them: built when a host changes, and not again for every question.
 
 A fleet has thousands of disks and a question is about all of them; between two questions few have
-changed. So what was made of hosts is kept - how they are spelled, and the grounds that volumes are
-placed on (``ledger.core.disk.ground``) - and made again of those that are not the same any more.
+changed. So what was made of hosts is kept - their digests, and the grounds that volumes are placed
+on (``ledger.core.disk.ground``) - and made again of those that are not the same any more.
 
-That is looked at whenever a question is asked, host by host, so nothing here says what the World that
-is asked about does not, whichever Worlds were asked about in between.
+Which ones may have changed is told by the trail of the World that is asked about
+(``ledger.reducers.trails``); off the trail all of them are looked at. So nothing here says what that World
+does not, whichever Worlds were asked about in between.
 """
 
 from bisect import bisect_left, insort
@@ -20,9 +21,11 @@ from ledger.core.disk.eligibility import Demands, Traits, eligible
 from ledger.core.disk.ground import Footing, Ground
 from ledger.core.disk.scheduling import Drive, Node, Rules, Volume, switched_off
 from ledger.core.disk.space import Disk, Limits, Shortfall, headroom
-from ledger.facts.canonical import canonical, digest
+from ledger.decisions.gathered_digest import GatheredDigest
+from ledger.facts.canonical import digest
 from ledger.facts.policy import DiskPolicy
-from ledger.reducers.replicas import Host
+from ledger.reducers.replicas import Disks, Host
+from ledger.reducers.trails import Walk
 from ledger.reducers.world import World
 from ledger.units import FleetName, NodeName
 
@@ -37,9 +40,6 @@ _MANY: Final = 8
 
 _FLEETS: Final = 32
 """Whose hosts are kept: those of the fleets that were asked about last."""
-
-_SHELF: Final = 64
-"""Hosts that are spelled together."""
 
 
 def _node(host: Host) -> Node:
@@ -123,8 +123,8 @@ def largest_taken(there: Node, demands: Demands, policy: DiskPolicy) -> int:
     return largest
 
 
-def _fingerprint(host: Host) -> str:
-    """Digest of all that a question reads of a host, in hex."""
+def _fingerprint(host: Host) -> bytes:
+    """Digest of all that a question reads of a host."""
     service = host.service
     return digest(
         [
@@ -133,55 +133,47 @@ def _fingerprint(host: Host) -> str:
             service.reclaiming,
             [list(disk) for disk in host.disks],
         ]
-    ).hex()
+    )
 
 
 class Hosts:
     """The hosts of a fleet as they were last asked about, with what was made of them."""
 
     __slots__ = (
-        "_fingerprints", "_for", "_hosts", "_kinds", "_largest", "_listed", "_looked", "_nodes",
-        "_spelled", "_turned",
+        "_at", "_fingerprints", "_gathered", "_hosts", "_kinds", "_largest", "_nodes", "_turned",
+        "_walk",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._looked: Map[NodeName, Host] = Map()
-        """The hosts that were last asked about."""
-        self._listed: list[Host] = []
-        """The same, as they are listed there."""
-        self._hosts: dict[NodeName, Host] = {}
+        self._hosts: Map[NodeName, Host] = Map()
+        """As they were asked about last."""
+        self._walk: Walk | None = None
+        """Along which the World stood that was asked about, and where."""
+        self._at = 0
         self._nodes: dict[NodeName, Node] = {}
         """Made when somebody asks for one; so are the next."""
-        self._fingerprints: dict[NodeName, str] = {}
+        self._fingerprints: dict[NodeName, bytes] = {}
+        self._gathered = _Gathered()
+        self._largest: dict[tuple[Demands, DiskPolicy], dict[NodeName, int]] = {}
         self._turned = _Turned()
-        self._for: tuple[Map[NodeName, None], DiskPolicy] | None = None
-        """Of which changes, under which policy, the next was found."""
-        self._largest: dict[Demands, int] = {}
-        self._spelled = _Spelled()
         self._kinds: dict[tuple[object, ...], _Kind] = {}
 
-    def look(self, hosts: Map[NodeName, Host]) -> None:
+    def look(self, disks: Disks) -> None:
         """Find out which hosts are not what they were."""
-        if hosts is self._looked:
+        before, hosts, trail = self._hosts, disks.hosts, disks.trail
+        if hosts is before:
             return
-        listed, before = list(hosts.values()), self._listed
-        turned = [(was, is_) for was, is_ in zip(before, listed, strict=False) if was is not is_]
-        if len(listed) == len(before) and all(was.name == is_.name for was, is_ in turned):
-            names = [is_.name for _, is_ in turned]
-            self._hosts.update((is_.name, is_) for _, is_ in turned)
-        else:
-            known = self._hosts
-            self._hosts = {host.name: host for host in listed}
-            names = [host.name for host in listed if known.get(host.name) is not host]
-            names += [name for name in known if name not in self._hosts]
-            self._spelled.names = None
-        self._looked, self._listed = hosts, listed
-        self._largest.clear()
-        for name in names:
+        on_the_way = trail.between(self._at) if trail.walk is self._walk else {*before, *hosts}
+        self._hosts, self._walk, self._at = hosts, trail.walk, trail.at
+        turned = [name for name in on_the_way if _differs(before.get(name), hosts.get(name))]
+        turned.sort()
+        for name in turned:
             self._nodes.pop(name, None)
             self._fingerprints.pop(name, None)
-        self._turned.add(names)
-        self._spelled.turned.update(names)
+        for largest in self._largest.values():
+            for name in turned:
+                largest.pop(name, None)
+        self._turned.add(turned)
 
     def node(self, name: NodeName) -> Node:
         """One of the hosts."""
@@ -190,29 +182,33 @@ class Hosts:
             found = self._nodes[name] = _node(self._hosts[name])
         return found
 
-    def fingerprint(self, name: NodeName) -> str:
-        """Digest of all that a question reads of one of the hosts, in hex."""
+    def fingerprint(self, name: NodeName) -> bytes:
+        """Digest of all that a question reads of one of the hosts."""
         found = self._fingerprints.get(name)
         if found is None:
             found = self._fingerprints[name] = _fingerprint(self._hosts[name])
         return found
 
+    def fingerprints(self) -> bytes:
+        """Digest of all that a question reads of all hosts."""
+        return self._gathered.digest(self, self._turned)
+
     def largest_of_changed(self, world: World, demands: Demands) -> int:
         """The largest replica that one of the hosts takes which changed since somebody waits."""
-        changed, policy = world.disks.changed, world.policy.disk
-        if self._for is None or self._for[0] is not changed or self._for[1] is not policy:
-            self._for = changed, policy
-            self._largest.clear()
-        found = self._largest.get(demands)
+        policy = world.policy.disk
+        found = self._largest.get((demands, policy))
         if found is None:
-            there = (self.node(name) for name in changed if name in self._hosts)
-            found = max((largest_taken(node, demands, policy) for node in there), default=-1)
-            self._largest[demands] = found
-        return found
-
-    def spelled(self) -> bytes:
-        """The names of all hosts with their fingerprints, as a canonical object."""
-        return self._spelled.whole(self)
+            if len(self._largest) >= _KINDS:
+                self._largest.clear()
+            found = self._largest[demands, policy] = {}
+        largest = -1
+        for name in world.disks.changed:
+            if name in self._hosts:
+                most = found.get(name)
+                if most is None:
+                    most = found[name] = largest_taken(self.node(name), demands, policy)
+                largest = max(largest, most)
+        return largest
 
     def ground(self, volume: Volume, rules: Rules) -> Ground:
         """What the hosts have to offer to a kind of volume; its own replicas count as anybody's."""
@@ -244,7 +240,7 @@ class Hosts:
 def hosts_of(world: World) -> Hosts:
     """The hosts of a World; good for one question."""
     hosts = _kept(world.fleet)
-    hosts.look(world.disks.hosts)
+    hosts.look(world.disks)
     return hosts
 
 
@@ -253,6 +249,10 @@ def _kept(fleet: FleetName) -> Hosts:
     """What is kept from question to question; another fleet's would serve, but differ in all."""
     assert fleet, "somebody's hosts"
     return Hosts()
+
+
+def _differs(was: Host | None, is_: Host | None) -> bool:
+    return was is not is_ and was != is_
 
 
 class _Turned:
@@ -376,34 +376,29 @@ class _Kind:
         return Footing.of(hosts.node(name), self._volume, self._rules)
 
 
-class _Spelled:
-    """All hosts as a canonical object, spelled shelf by shelf."""
+class _Gathered:
+    """The digest of all hosts."""
 
-    __slots__ = ("_shelves", "_told", "names", "turned")
+    __slots__ = ("_digest", "_seen", "_told")
 
     def __init__(self) -> None:
-        self.names: list[NodeName] | None = None
-        """In order; None where that is to be looked at anew."""
-        self.turned: set[NodeName] = set()
+        self._digest = GatheredDigest()
         self._told: dict[NodeName, bytes] = {}
-        self._shelves: list[bytes] = []
+        """The fingerprints in it."""
+        self._seen = -1
+        """How many turned hosts are accounted for; none at all yet."""
 
-    def whole(self, hosts: Hosts) -> bytes:
-        """What all of them come to."""
-        stale: set[int] = set()
-        if self.names is None:
-            self.names = hosts.names
-            self._shelves = [b""] * -(-len(self.names) // _SHELF)
-            stale.update(range(len(self._shelves)))
-        for name in sorted(self.turned):
+    def digest(self, hosts: Hosts, turned: _Turned) -> bytes:
+        """Of all of them as they are."""
+        names = turned.since(self._seen)
+        self._seen = turned.count
+        if names is None:
+            names = sorted(self._told.keys() | hosts.names)
+        for name in names:
+            was = self._told.pop(name, None)
+            if was is not None:
+                self._digest.drop(was)
             if name in hosts:
-                told = canonical(name) + b":" + canonical(hosts.fingerprint(name))
-                self._told[name] = told
-                stale.add(bisect_left(self.names, name) // _SHELF)
-            else:
-                self._told.pop(name, None)
-        self.turned.clear()
-        for shelf in sorted(stale):
-            names = self.names[shelf * _SHELF : (shelf + 1) * _SHELF]
-            self._shelves[shelf] = b",".join([self._told[name] for name in names])
-        return b"{" + b",".join(self._shelves) + b"}"
+                is_ = self._told[name] = hosts.fingerprint(name)
+                self._digest.add(is_)
+        return self._digest.digest()

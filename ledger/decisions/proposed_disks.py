@@ -49,7 +49,7 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
         ),
         ended=found.ended,
         inputs=lambda: {
-            "hosts": {name: hosts.fingerprint(name) for name in hosts.names},
+            "hosts": hosts.fingerprints().hex(),
             "inside": sorted(within.hosts),
             "stored": [
                 [

@@ -37,12 +37,3 @@ def digest(value: Plain) -> bytes:
 def digest_of(spelling: bytes) -> bytes:
     """SHA-256 over a spelling."""
     return hashlib.sha256(spelling).digest()
-
-
-def digest_beside(name: str, spelled: bytes, rest: Mapping[str, Plain]) -> bytes:
-    """The digest of an object of which one value is spelled already, the one whose name is first."""
-    assert rest, "an object of one value is spelled at once"
-    assert all(name < other for other in rest), f"{name} is not the first"
-    whole = hashlib.sha256(b"".join([b"{", canonical(name), b":", spelled, b","]))
-    whole.update(canonical(rest)[1:])
-    return whole.digest()

@@ -23,6 +23,9 @@ from ledger.facts.disk import DiskType, DiskUpserted
 from ledger.facts.disk_placement import WhyReleased
 from ledger.facts.reason import Deadline
 from ledger.reducers.replacing import replace
+from ledger.reducers.spelling import BESIDE
+from ledger.reducers.trails import Trail
+from ledger.reducers.trails import begun as trail_begun
 from ledger.units import Bytes, ClusterName, NodeName, Subject, Uid
 
 
@@ -136,10 +139,18 @@ class Disks:
     """Hosts that are not as they were when nobody waited to be asked again."""
     rebuilding: Map[NodeName, int]
     """How many replicas of each host are broken and may come back; none is not listed."""
+    trail: Trail = field(
+        default_factory=trail_begun, compare=False, repr=False, metadata={BESIDE: True}
+    )
+    """How hosts have changed, for whoever keeps what was found out about them."""
 
 
-NO_DISKS: Final = Disks(Map(), Map(), Map(), Map(), Map())
+def no_disks() -> Disks:
+    """Before the first of them, with a trail of its own."""
+    return Disks(Map(), Map(), Map(), Map(), Map())
 
+
+_NOTHING_CHANGED: Final[Map[NodeName, None]] = Map()
 _NOBODY: Final[Map[Subject, int]] = Map()
 
 
@@ -205,7 +216,8 @@ def without_disk(disks: Disks, at: Address) -> Disks:
     host = disks.hosts[at.host]
     left = tuple(disk for disk in host.disks if disk.name != at.disk)
     if not left:
-        return replace(disks, hosts=disks.hosts.delete(at.host))
+        gone = disks.hosts.delete(at.host)
+        return replace(disks, hosts=gone, trail=disks.trail.on([at.host]))
     return _with_host(disks, replace(host, disks=left))
 
 
@@ -215,6 +227,7 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
     if before == after:
         return disks
     hosts, on, changed, rebuilding = disks.hosts, disks.on, disks.changed, disks.rebuilding
+    booked: list[NodeName] = []
     for copies, sign in ((before, -1), (after, 1)):
         if copies is None:
             continue
@@ -222,6 +235,7 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
             on = _counted(on, one.at, volume, sign)
             hosts = hosts.set(one.at.host, _booked(hosts[one.at.host], one.at, sign * copies.size))
             changed = changed.set(one.at.host, None)
+            booked.append(one.at.host)
             if one.wait is not None:
                 count = rebuilding.get(one.at.host, 0) + sign
                 rebuilding = (
@@ -229,12 +243,13 @@ def with_copies(disks: Disks, volume: Subject, after: Copies | None) -> Disks:
                 )
     volumes = disks.volumes
     volumes = volumes.delete(volume) if after is None else volumes.set(volume, after)
-    return Disks(hosts, volumes, on, changed, rebuilding)
+    trail = disks.trail.on(booked) if booked else disks.trail
+    return Disks(hosts, volumes, on, changed, rebuilding, trail)
 
 
 def seen(disks: Disks) -> Disks:
     """Nobody waits to be asked again: what changes from here on is all that can have changed."""
-    return replace(disks, changed=NO_DISKS.changed) if disks.changed else disks
+    return replace(disks, changed=_NOTHING_CHANGED) if disks.changed else disks
 
 
 def volumes_on(disks: Disks, addresses: Iterable[Address]) -> list[Subject]:
@@ -261,12 +276,11 @@ def gave_back(before: Disks, after: Disks, addresses: Iterable[Address]) -> bool
     return False
 
 
-def rebuilds_less(before: Disks, after: Disks, limit: int) -> bool:
-    """Whether a host rebuilds fewer replicas than before, where that were too many for another."""
-    # In no order: any of them will do.
-    return any(
-        count >= limit and after.rebuilding.get(host, 0) < count
-        for host, count in before.rebuilding.items()
+def rebuilds_less(before: Disks, after: Disks, addresses: Iterable[Address], limit: int) -> bool:
+    """Whether one of these hosts rebuilds fewer replicas than before, where that were too many."""
+    was, is_ = before.rebuilding, after.rebuilding
+    return was is not is_ and any(
+        is_.get(at.host, 0) < was.get(at.host, 0) >= limit for at in addresses
     )
 
 
@@ -282,6 +296,7 @@ def _with_host(disks: Disks, host: Host) -> Disks:
         disks,
         hosts=disks.hosts.set(host.name, host),
         changed=disks.changed.set(host.name, None),
+        trail=disks.trail.on([host.name]),
     )
 
 

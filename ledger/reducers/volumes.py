@@ -487,9 +487,8 @@ def _with(world: World, volume: Subject, after: Copies | None) -> World:
     for wait in waits[1]:
         queue = queue if wait in waits[0] else deadlines.put(queue, wait)
     held = () if before is None else tuple(one.at for one in before.replicas)
-    returned = gave_back(world.disks, disks, held) or rebuilds_less(
-        world.disks, disks, world.policy.disk.rebuild_limit
-    )
+    limit = world.policy.disk.rebuild_limit
+    returned = gave_back(world.disks, disks, held) or rebuilds_less(world.disks, disks, held, limit)
     holds = () if after is None else tuple(one.at for one in after.replicas)
     world = _turned(replace(world, disks=disks, deadlines=queue), (*held, *holds))
     world = retries.grew_for(world, _DISKS) if returned else world

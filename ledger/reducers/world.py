@@ -28,7 +28,7 @@ from ledger.reducers.incidents import NO_INCIDENTS, Incidents
 from ledger.reducers.instances import NO_DEPLOYMENTS, Deployments
 from ledger.reducers.objects import NO_OBJECTS, Effect, Objects
 from ledger.reducers.open_proposals import NO_PROPOSALS, Proposals
-from ledger.reducers.replicas import NO_DISKS, Disks
+from ledger.reducers.replicas import Disks, no_disks
 from ledger.reducers.reservations import NO_ADMISSIONS, Admissions
 from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.reducers.spelling import BESIDE
@@ -299,7 +299,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         pods=NO_PODS,
         admissions=NO_ADMISSIONS,
         incidents=NO_INCIDENTS,
-        disks=NO_DISKS,
+        disks=no_disks(),
         proposals=NO_PROPOSALS,
         refusals=Map(),
         retries=Retries(Map(), Map(), Map(), DecisionNumber(0), served=0, turns=Map()),

@@ -22,7 +22,7 @@ from ledger.reducers.incidents import NO_INCIDENTS, Contradiction
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import NodeBook, node_books
 from ledger.reducers.open_proposals import target
-from ledger.reducers.replicas import NO_DISKS
+from ledger.reducers.replicas import no_disks
 from ledger.reducers.reservations import Reserved
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
@@ -348,7 +348,7 @@ def disk(world: World) -> World:
 
 
 def replica(world: World) -> World:
-    return replace(world, disks=replace(world.disks, on=NO_DISKS.on))
+    return replace(world, disks=replace(world.disks, on=no_disks().on))
 
 
 def queue(world: World) -> World:

@@ -52,7 +52,10 @@ from ledger.core.disk.weighing import Outline, Weighing
 from ledger.units import NodeName
 
 _Key = tuple[int, NodeName]
-"""How nodes are ordered: by usable bytes, below zero so that the most come first, then by name."""
+"""How nodes are ordered: by usable bytes, below zero so that the most come first, then by name.
+
+Those with disks that lack room are ordered by how much.
+"""
 
 _BEYOND_ITS_OWN: Final = frozenset[RungName]({"unused_zone", "unused_node"})
 
@@ -205,21 +208,15 @@ class Step:
 
     def bytes_short(self) -> int | None:
         """Of all disks that lack nothing but room, how much the one lacks that lacks least."""
-        # By code first: a ground has thousands of disks, and most are of few codes.
-        told: dict[str, set[tuple[int, int]]] = {}
-        for out in (rung.passed_over for rung in self.found.rungs):
-            _note(out, told)
-        for offer in self.view.all():
-            if offer.passed_over:
-                _note(offer.passed_over, told)
-        short = (bytes_short(code, *one) for code in sorted(told) for one in sorted(told[code]))
-        return min((one for one in short if one is not None), default=None)
+        own = (_least_short(rung.passed_over) for rung in self.found.rungs)
+        there = (*own, self.view.least_short())
+        return min((short for short in there if short is not None), default=None)
 
 
 class Ground:
     """What nodes offer to replicas of one size, in order; ``put`` and ``drop`` keep it up."""
 
-    __slots__ = ("all", "by_room", "losers", "names", "offers", "zones")
+    __slots__ = ("all", "by_room", "losers", "names", "offers", "short", "zones")
 
     def __init__(self, offers: Iterable[Offer]) -> None:
         self.offers: dict[NodeName, Offer] = {}
@@ -237,6 +234,8 @@ class Ground:
         self.by_room = sorted(offer.key for offer in there if offer.disks)
         """The nodes with disks that fit."""
         self.losers = sorted(place for offer in there for place in _places(offer))
+        self.short = sorted(key for offer in there for key in _short(offer))
+        """The nodes with disks that lack nothing but room, by how much the one lacks that lacks least."""
 
     def put(self, offer: Offer) -> None:
         """A node as it now is."""
@@ -252,6 +251,8 @@ class Ground:
             insort(self.by_room, offer.key)
         for place in _places(offer):
             insort(self.losers, place)
+        for key in _short(offer):
+            insort(self.short, key)
 
     def drop(self, node: NodeName) -> None:
         """A node that is not there any more, if it was."""
@@ -264,6 +265,8 @@ class Ground:
             _remove(self.by_room, offer.key)
         for place in _places(offer):
             _remove(self.losers, place)
+        for key in _short(offer):
+            _remove(self.short, key)
 
     def _count(self, offer: Offer, times: int) -> None:
         self.all.add(offer, times)
@@ -302,11 +305,10 @@ class View:
             if offer.zone not in closed and node not in but:
                 yield offer
 
-    def all(self) -> Iterator[Offer]:
-        """What is seen of all nodes, in no order."""
-        for offer in self.ground.offers.values():
-            if offer.zone not in self.closed and offer.node not in self.but:
-                yield offer
+    def least_short(self) -> int | None:
+        """Of disks that lack nothing but room, how much the one lacks that lacks least."""
+        nearest = next(self.offers(self.ground.short), None)
+        return None if nearest is None else _least_short(nearest.passed_over)
 
     def lost(self) -> Iterator[Loser]:
         """Who was passed over, by address."""
@@ -316,9 +318,11 @@ class View:
                 why = next(one for one in offer.passed_over if _address(one) == address)
                 yield Loser(address, why, None)
 
-    def kept(self, zone: ZoneName) -> list[NodeName]:
-        """The nodes of a zone that is not seen, by name."""
-        return [name for name in self.ground.names.get(zone, ()) if name not in self.but]
+    def kept(self, zone: ZoneName) -> tuple[int, Iterator[NodeName]]:
+        """How many nodes of a zone that is not seen there are, and who they are, by name."""
+        names, offers = self.ground.names.get(zone, ()), self.ground.offers
+        count = len(names) - sum(name in offers and offers[name].zone == zone for name in self.but)
+        return count, (name for name in names if name not in self.but)
 
 
 def place_on(
@@ -449,7 +453,8 @@ def _losers(
     counts: Counter[str] = Counter()
     for (code, _), count in total.codes.items():
         counts[code] += count
-    named = list(islice(view.lost(), first))
+    # Where few lost there are no others to be looked for.
+    named = list(islice(view.lost(), min(first, counts.total())))
     went_on = any(rung.name == "evict_only_zone" for rung in rungs)
     for zone in sorted(view.closed):
         assert ladder is not None, "a zone is closed to a volume that has replicas there"
@@ -458,10 +463,10 @@ def _losers(
         if went_on and not all(replica.evicting for replica in by):
             rung = "evict_only_zone"
             by = tuple(replica for replica in by if not replica.evicting)
-        names = view.kept(zone)
-        counts["anti_affinity"] += len(names)
+        count, names = view.kept(zone)
+        counts["anti_affinity"] += count
         told = tuple(replica.name for replica in by)
-        named += [Loser(name, Kept(name, "", told), rung) for name in names[:first]]
+        named += [Loser(name, Kept(name, "", told), rung) for name in islice(names, first)]
     named.sort(key=lambda loser: loser.address)
     return Losers(+counts, tuple(named[:first]))
 
@@ -481,10 +486,20 @@ def _offer(
     )
 
 
-def _note(out: Sequence[PassedOver], told: dict[str, set[tuple[int, int]]]) -> None:
-    for one in out:
-        if one.value is not None and one.bound is not None:
-            told.setdefault(one.code, set()).add((one.value, one.bound))
+def _short(offer: Offer) -> list[_Key]:
+    """Its place among those that lack room, if it is one of them."""
+    least = _least_short(offer.passed_over)
+    return [] if least is None else [(least, offer.node)]
+
+
+def _least_short(out: Sequence[PassedOver]) -> int | None:
+    """Of disks that lack nothing but room, how much the one lacks that lacks least."""
+    short = [
+        bytes_short(one.code, one.value, one.bound)
+        for one in out
+        if one.value is not None and one.bound is not None
+    ]
+    return min((one for one in short if one is not None), default=None)
 
 
 def _places(offer: Offer) -> list[_Place]:

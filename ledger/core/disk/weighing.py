@@ -226,6 +226,9 @@ class _Scorer:
     """
 
     weighing: Weighing
+    by_bytes: bool
+    """Whether bytes have a part in the score; the next: whether ratios have."""
+    by_ratios: bool
     byte_members: int
     bytes_left: int
     bytes_extremes: _Extremes[int]
@@ -239,7 +242,8 @@ class _Scorer:
     @staticmethod
     def of(weighing: Weighing) -> "_Scorer":
         by_total: dict[int, list[int]] = {}
-        if weighing.alpha < 1:
+        by_ratios = weighing.alpha < 1
+        if by_ratios:
             for amount, total in zip(weighing.usable, weighing.totals, strict=True):
                 if total > 0:
                     by_total.setdefault(total, []).append(amount)
@@ -256,11 +260,13 @@ class _Scorer:
             members = len(weighing.usable)
             extremes = _Extremes.of(weighing.usable)
         else:
-            assert weighing.alpha >= 1, "an outline says nothing of ratios"
+            assert not by_ratios, "an outline says nothing of ratios"
             members = outline.members
             extremes = _Extremes(outline.largest, outline.smallest)
         return _Scorer(
             weighing=weighing,
+            by_bytes=weighing.alpha > 0,
+            by_ratios=by_ratios,
             byte_members=members,
             bytes_left=weighing._together() - weighing.size,  # noqa: SLF001 - both are of one module
             bytes_extremes=extremes,
@@ -272,19 +278,21 @@ class _Scorer:
 
     def is_defined(self, place: int) -> bool:
         """Whether a placement leaves a sum above zero in each half that counts."""
-        alpha = self.weighing.alpha
         in_ratios = self.weighing.size if self.weighing.totals[place] > 0 else 0
-        return (alpha <= 0 or self.bytes_left > 0) and (alpha >= 1 or self.usable > in_ratios)
+        return not (
+            (self.by_bytes and self.bytes_left <= 0)
+            or (self.by_ratios and self.usable <= in_ratios)
+        )
 
     def score(self, place: int, ratio_sum: Fraction) -> Fraction:
         """The score of a placement, given the sum of all ratios before it."""
         weighing = self.weighing
         before, size, total = weighing.usable[place], weighing.size, weighing.totals[place]
         score = Fraction(0)
-        if weighing.alpha > 0:
+        if self.by_bytes:
             spread = self.bytes_extremes.range_after(before, before - size)
             score = Fraction(spread * self.byte_members, self.bytes_left)
-        if weighing.alpha < 1:
+        if self.by_ratios:
             alpha = max(weighing.alpha, Fraction(0))
             score *= alpha
             taken = Fraction(size, total) if total > 0 else Fraction(0)
