@@ -5,7 +5,8 @@ has, GLOBAL how far each node is used; DRAINED, FILL and EACH even out nothing, 
 moved. A move takes one away where a smaller share would, from the node with the most instances or the
 highest usage, the highest number first, and places it anew where the strategy places one more; where
 that does not lower the score, the workload is as even as it gets. Instances on nodes that take no new
-ones stay, and no instance is moved twice.
+ones stay, and so do those that belong on on-demand nodes and are elsewhere: that is for a repair to mend.
+No instance is moved twice.
 
 The score of a workload is ``spread`` over the nodes that may take its instances: the mean square
 deviation over the square of the mean. Several workloads are taken in the order of their names, each as
@@ -206,7 +207,7 @@ class _Turn:
 def _movable(seats: Seats) -> dict[NodeName, list[int]]:
     numbers: dict[NodeName, list[int]] = {}
     for number in sorted(seats.instances):
-        if seats.movable(number):
+        if seats.movable(number) and not seats.misplaced(number):
             numbers.setdefault(seats.instances[number].node, []).append(number)
     return numbers
 

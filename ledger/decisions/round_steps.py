@@ -317,7 +317,8 @@ def _backfill(
         if not amounts(job.request)
         and job.tasks.queue in open_queues
         and came.left(job.subject, job.tasks)
-        and job.tasks.replicas >= job.fact.gang_min
+        # Who was evicted has no place and waits for the next round: the gang is without them.
+        and job.tasks.replicas - len(came.losses.get(job.subject, ())) >= job.fact.gang_min
     ]
     if not ready:
         return

@@ -48,6 +48,13 @@ class Seats:
         one = self.instances.get(number)
         return one is not None and one.terms == self.terms
 
+    def misplaced(self, number: int) -> bool:
+        """Whether an instance belongs on an on-demand node and is on another."""
+        if self.target is None or number >= self.below:
+            return False
+        node = self.instances[number].node
+        return node not in self.nodes.facts or self.nodes.class_of(node) != "od"
+
     def place_for_one(self, world: World, among: str) -> NodeName | None:
         """Where the workload's strategy puts one more instance; None where there is no room."""
         deploy, nodes = self.deploy, self.nodes

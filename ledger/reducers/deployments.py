@@ -279,7 +279,8 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
     )
     fact = world.workload(before.workload)
     if before.over and not kept and fact is not None:
-        # Nothing is left of the life that is over.
+        # Nothing is left of the life that is over, so its refusal is nobody's.
+        world = _unrefused(world, subject)
         after = after._replace(uid=fact.uid, lost=(), over=False)
     here = world
     world = with_holdings(_put(world, subject, after), exchanged(before.cluster, gone, ()))
@@ -303,8 +304,13 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
 def _put(world: World, subject: Subject, after: Deployed) -> World:
     """The World with what a subject has by now; who is to have nothing any more waits for nothing."""
     world = _with_deployed(world, subject, after)
+    return world if subject in world.deployments.of else _unrefused(world, subject)
+
+
+def _unrefused(world: World, subject: Subject) -> World:
+    """The World without the refusal of a subject, which ends by itself."""
     question = Question("deployment", subject)
-    if subject in world.deployments.of or question not in world.refusals:
+    if question not in world.refusals:
         return world
     number = world.refusals[question].number
     world = retries.end_refusal(world, question, hook(subject))

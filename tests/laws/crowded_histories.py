@@ -79,15 +79,13 @@ def history(seed: int, length: int) -> list[Happening]:
 
 
 def with_jobs(seed: int, length: int) -> list[Happening]:
-    """The same history, with queues and jobs that want room on the same nodes.
-
-    Rounds evict nobody: of what evictions set free deployments have a closing pass, which the naive
-    fleet does not know.
-    """
+    """The same history, with queues and jobs that want room on the same nodes, and may evict each other."""
     random = Random(f"jobs beside {seed}")
     rounds = {
         "round.max_events": random.choice([1, 3]),
         "round.max_milliseconds": random.choice([0, 1500]),
+        "fairshare.preempt": random.choice([True, False]),
+        "fairshare.reclaim": random.choice([True, False]),
     }
     told = [Happening(policy(rounds), 0)]
     for happening in history(seed, length):

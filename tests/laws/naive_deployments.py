@@ -163,6 +163,8 @@ class NaiveDeployments:
     known_ground: dict[str, Any] = field(default_factory=dict)
     known_free: dict[str, dict[str, int]] = field(default_factory=dict)
     known_ways: Any = None
+    closing_pass: set[str] = field(default_factory=set)
+    """Who was refused and may be served by what the evictions of a round set free."""
     decided: set[str] = field(default_factory=set)
     """Who was decided about in this event."""
     began_with: dict[str, Counter[str]] = field(default_factory=dict)
@@ -426,6 +428,20 @@ class NaiveDeployments:
         for subject in [one for one in self.standing if one not in self.known]:
             del self.standing[subject]
         self.began_with = {}
+        return said
+
+    def unblocked(self) -> None:
+        """A task was evicted: who was refused may be served by what it held."""
+        before, self.marks = self.marks, set()
+        self._look_for_growth()
+        self.closing_pass |= self.marks
+        self.marks |= before
+
+    def closing(self, moment: Moment | None) -> list[Said]:
+        """One pass over what the evictions of a round set free, for nobody else."""
+        said: list[Said] = []
+        unblocked, self.closing_pass = self.closing_pass, set()
+        self._again(self.marks - unblocked, said, moment)
         return said
 
     def targets_decided(self, moment: Moment | None) -> list[Said]:

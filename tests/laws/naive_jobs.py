@@ -23,7 +23,7 @@ Where the page says little:
 * ``below gang_min`` in the codes of losers: at the end of the round.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -122,6 +122,10 @@ class NaiveJobs:
     """Whether a round was played because of what happened last."""
     rounds: int = 0
     diary: Diary = field(default_factory=Diary)
+    unblocked: Callable[[], None] | None = None
+    """Who is told of each eviction, to see what it sets free."""
+    closing: Callable[[Moment | None], list[Said]] | None = None
+    """Who then gets one pass over it once the round is over."""
 
     def __post_init__(self) -> None:
         self.fleet.book.holders.append(self)
@@ -398,6 +402,8 @@ class NaiveJobs:
             rows = {str(index): self.seats.pop((job, index)).node for _, index in gone}
             self.lost.pop((job, self.fleet.life("workload", job)), None)
             said.append(self._say("eviction", job, moment, rows=rows))
+            if self.unblocked is not None:
+                self.unblocked()
         for job in bytewise({job for job, _ in floor.placed}):
             rows = {}
             fact = self.fleet.fact("workload", job)
@@ -422,6 +428,8 @@ class NaiveJobs:
         for job in self.in_line():
             if self.waiting(job) and job in reached:
                 said += self._refuse(job, floor.code(job), ROUND, moment)
+        if floor.evicted and self.closing is not None:
+            said += self.closing(moment)
 
         self._write_down()
         self.due = None

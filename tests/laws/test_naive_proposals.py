@@ -4,7 +4,7 @@ Histories are those of volumes, in which somebody asks and approves in between; 
 which an approval waits for what else is due then (``tests/scenarios/proposals-under-hold.txt``).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,28 +12,21 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ledger.facts.control import PolicyChanged, ProposalApproved
+from ledger.facts.control import PolicyChanged
 from ledger.facts.decision import Decision
 from ledger.facts.event import Fact
 from ledger.facts.proposal import Proposal
 from ledger.reducers.conservation import differences
 from tests.histories import (
-    FLEET,
-    History,
     approved,
     disk_up,
     policy,
     requested,
-    subject_of,
     volume_up,
 )
-from tests.laws import disk_histories, two_stores
+from tests.laws import disk_histories
 from tests.laws.job_histories import Happening, long_histories
-from tests.laws.naive_approvals import NaiveApprovals
-from tests.laws.naive_disks import NaiveDisks
-from tests.laws.naive_fleet import NaiveFleet
-from tests.laws.naive_part import Said
-from tests.laws.naive_proposals import NaiveProposals
+from tests.laws.two_stores import Stores
 
 
 def at_once(drawn: Sequence[Any]) -> list[Happening]:
@@ -116,52 +109,13 @@ def histories(least: int, most: int) -> Any:
     )
 
 
-def told(made: Decision) -> Said:
-    """A decision as the naive model says it."""
-    if not isinstance(made.outcome, Proposal):
-        return two_stores.told(made)
-    return Said(
-        number=made.number,
-        position=made.position,
-        moment=None,
-        kind="proposal",
-        subject=made.subject,
-        previous=made.previous,
-        rows={one.thing: f"{one.out} -> {one.into}" for one in made.outcome.moves},
-    )
-
-
-def meant(fact: Fact, open_: Iterable[int]) -> Fact:
-    """An approval of one that is open, for nearly all that were drawn."""
-    numbers = sorted(open_)
-    if isinstance(fact, ProposalApproved) and numbers and fact.proposal < 9:
-        return approved(numbers[fact.proposal % len(numbers)])
-    return fact
-
-
 def agrees(history: list[Happening]) -> list[Decision]:
-    """Event by event: the decisions, what ended, and what is scheduled on each disk."""
-    log = History()
-    naive = NaiveFleet(salt=FLEET)
-    approvals = NaiveApprovals(naive)
-    disks = NaiveDisks(naive)
-    proposals = NaiveProposals(naive, disks)
-    approvals.carry_out = proposals.carried_out
-    made: list[Decision] = []
-    for drawn, source, after in history:
-        fact = meant(drawn, [one.number for one in proposals.open.values()])
-        step = log.add(fact, source=source, after=after)
-        naive.add(fact, subject=subject_of(fact), source=source, at=log.events[-1].recorded_at)
-
-        assert [told(one) for one in step.decisions] == naive.said
-        assert step.effect == naive.effect
-        assert sorted(step.ended) == sorted(naive.ended)
-        assert differences(log.world) == ()
-        assert sorted(log.world.proposals.matters) == sorted(
-            one.number for one in proposals.open.values()
-        )
-        made += step.decisions
-    return made
+    """Event by event: what two stores tell, and that everything adds up."""
+    both = Stores.begin()
+    for fact, source, after in history:
+        assert both.live(fact, after, source) is None
+        assert differences(both.log.world) == ()
+    return [made for step in both.log.steps for made in step.decisions]
 
 
 @long_histories

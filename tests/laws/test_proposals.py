@@ -5,7 +5,8 @@ force, an approval that nothing came in between of is carried out, and the book 
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from ledger.reducers.evolve import follow
 from ledger.reducers.open_proposals import Matter, OpenProposal
 from ledger.reducers.replicas import numbered
 from ledger.reducers.world import World, begin
-from ledger.units import Incarnation, NodeName, Subject
+from ledger.units import Incarnation, NodeName, Replicas, Subject
 from tests.histories import (
     SECOND,
     History,
@@ -32,11 +33,13 @@ from tests.histories import (
     deployed,
     each_takes,
     genesis,
+    node_gone,
+    node_reclaimed,
     node_up,
     requested,
     workload_up,
 )
-from tests.laws import test_deployments, test_naive_proposals
+from tests.laws import test_deployments, test_naive_proposals, two_stores
 from tests.laws.test_deployments import CLASS, long_histories
 
 SUBJECTS = [None, None, "ns/a", "ns/b", "ns/a@m1", "ns/c@m2", "m1", "m2", "nobody"]
@@ -98,7 +101,7 @@ def lived(history: Histories) -> Iterator[tuple[History, Fact, Step]]:
     """Every happening, with the log that it is the end of and what followed."""
     log = History()
     for drawn, after in history:
-        fact = test_naive_proposals.meant(drawn, log.world.proposals.matters)
+        fact = two_stores.meant(drawn, log.world.proposals.matters)
         step = log.add(fact, after=after)
         yield log, fact, step
 
@@ -176,13 +179,48 @@ def carried_out(lived: History, made: Decision) -> None:
     assert differences(step.world) == ()
 
 
+def test_whatever_two_things_happen_before_it_what_is_approved_at_once_is_carried_out() -> None:
+    spot, on_demand = ({CLASS: says} for says in ("spot", "on-demand"))
+    takes = each_takes(memory=2)
+    one = node_up("m1", "n1", memory=12, labels=spot)
+    two = node_up("m1", "n2", memory=6, labels=on_demand)
+    a = workload_up("ns/a", 4, cluster="m1", deploy=deployed(), request=each_takes(memory=1))
+    b = workload_up("ns/b", 3, cluster="m1", deploy=deployed("GLOBAL"), request=takes)
+    b = replace(b, min_available="2")
+    everything = requested("deployments")
+    letters: list[Fact] = [
+        everything,
+        approved(0),
+        node_up("m1", "n3", memory=6, labels=spot),
+        replace(two, schedulable=False),
+        replace(two, labels=one.labels),
+        node_up("m1", "n2", memory=2, labels=spot),
+        node_gone("m1", "n2"),
+        node_reclaimed("m1", "n1"),
+        replace(a, deploy=deployed("DRAINED")),
+        replace(b, min_available="1"),
+        replace(b, replicas=Replicas(1)),
+    ]
+    proposed = 0
+
+    for first, then in product(letters, repeat=2):
+        facts = (cluster_up("m1"), one, a, b, two, first, then, everything)
+        for log, _, step in lived([(fact, 0) for fact in facts]):
+            assert differences(log.world) == ()
+            for made in step.decisions:
+                if made.number in log.world.proposals.matters:
+                    carried_out(log, made)
+                    proposed += 1
+    assert proposed > len(letters), "otherwise little was to be moved"
+
+
 @long_histories
 @given(histories)
 def test_history_with_proposals_folds_to_the_world_that_decided_it(history: Histories) -> None:
     log = History()
     world = begin(genesis(), incarnation=Incarnation(1))
     for drawn, after in history:
-        fact = test_naive_proposals.meant(drawn, log.world.proposals.matters)
+        fact = two_stores.meant(drawn, log.world.proposals.matters)
         step = log.add(fact, after=after)
         read = [from_record(record(made)) for made in step.decisions]
         assert read == list(step.decisions)

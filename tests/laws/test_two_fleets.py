@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from immutables import Map
 
 from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
@@ -45,6 +46,13 @@ from tests.histories import (
 )
 from tests.laws import split_histories
 from tests.laws.crowded_histories import CAPACITY, Happening, history, smallest, with_jobs
+from tests.laws.short_histories import (
+    ALPHABETS,
+    could_be_served,
+    drawn,
+    first_difference,
+    sampled_difference,
+)
 from tests.laws.two_fleets import difference, least_difference
 
 EVENTS = 220
@@ -108,6 +116,35 @@ def test_what_changed_while_no_task_waited_makes_a_round_due_alike() -> None:
     for next_ in product(happens, repeat=3):
         facts = (*begins, *next_, first, first)
         assert difference([Happening(fact, 0) for fact in facts]) is None
+
+
+@pytest.mark.parametrize("name", ALPHABETS)
+def test_whatever_two_things_happen_next_are_decided_alike(name: str) -> None:
+    assert first_difference(ALPHABETS[name], 2) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_happened_in_the_end_is_decided_alike_in_other_orders(seed: int) -> None:
+    assert sampled_difference(drawn(seed), 8, 10, seed) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ALPHABETS)
+def test_all_short_histories_over_small_alphabets_are_decided_alike(name: str) -> None:
+    assert first_difference(ALPHABETS[name], 4) is None
+    assert sampled_difference(ALPHABETS[name], 10, 500, 1) is None
+
+
+def test_somebody_who_is_forgotten_is_found() -> None:
+    log = History()
+    web = workload_up(WEB, 1, cluster="m1", deploy=deployed(), request=each_takes(memory=2))
+    log.add_all(cluster_up("m1"), node_up("m1", "n1", memory=1), web)
+    log.add_all(policy({"hold": True}), node_up("m1", "n1", memory=2))
+    lifted = replace(log.world, policy=replace(log.world.policy, hold=False))
+    forgotten = replace(lifted, retries=replace(lifted.retries, marked=Map()))
+
+    assert not [*could_be_served(lifted)]
+    assert [one.subject for one in could_be_served(forgotten)] == [f"{WEB}@m1"]
 
 
 @pytest.mark.parametrize("seed", range(50, 53))

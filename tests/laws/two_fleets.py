@@ -8,10 +8,13 @@ in which the two differ the smallest part is told in which they still do.
 """
 
 import argparse
+import pickle
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from ledger.decisions.step import Step
 from ledger.facts.admission import Admission
@@ -23,6 +26,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.division import Division
 from ledger.facts.event import Fact
+from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
@@ -44,40 +48,81 @@ from tests.laws.naive_part import Said, heading
 from tests.laws.naive_repairs import NaiveRepairs
 
 
-def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
-    """What the two first disagree about; None where they never do.
+@dataclass(slots=True)
+class Models:
+    """The naive fleet, and those of its parts that are asked by name."""
 
-    ``reached`` counts what the history came to.
-    """
-    log = History()
-    naive = NaiveFleet(salt=FLEET)
-    admissions = NaiveAdmissions(naive)
-    approvals = NaiveApprovals(naive)
-    deployments = NaiveDeployments(naive)
-    NaiveJobs(naive)
-    repairs = NaiveRepairs(naive, deployments, admissions)
-    approvals.carry_out = repairs.carried_out
-    NaiveIncidents(naive, admissions)
-    for place, (drawn, after) in enumerate(happenings):
-        fact = admissions.meant(drawn)
-        fact = meant(fact, repairs.evicting(), log.world.proposals.matters)
-        step = log.add(fact, after=after)
+    fleet: NaiveFleet
+    admissions: NaiveAdmissions
+    deployments: NaiveDeployments
+    repairs: NaiveRepairs
+
+
+@dataclass(slots=True)
+class Fleets:
+    """The engine and the naive fleet, as far as they have lived."""
+
+    log: History
+    models: Models
+
+    @classmethod
+    def begin(cls) -> Self:
+        """Both before anything has happened."""
+        naive = NaiveFleet(salt=FLEET)
+        admissions = NaiveAdmissions(naive)
+        approvals = NaiveApprovals(naive)
+        deployments = NaiveDeployments(naive)
+        jobs = NaiveJobs(naive)
+        jobs.unblocked, jobs.closing = deployments.unblocked, deployments.closing
+        repairs = NaiveRepairs(naive, deployments, admissions)
+        approvals.carry_out = repairs.carried_out
+        NaiveIncidents(naive, admissions)
+        return cls(History(), Models(naive, admissions, deployments, repairs))
+
+    def copied(self) -> Self:
+        """Both once more, so that two things can happen next."""
+        log = History(world=self.log.world, events=[*self.log.events])
+        return type(self)(log, pickle.loads(pickle.dumps(self.models)))
+
+    def live(self, drawn: Fact, after: int) -> str | None:
+        """Let something happen to both; what they then disagree about."""
+        naive, world = self.models.fleet, self.log.world
+        fact = self.models.admissions.meant(drawn)
+        fact = meant(fact, self.models.repairs.evicting(), world.proposals.matters)
+        step = self.log.add(fact, after=after)
         divided = naive.add(
-            fact, subject=subject_of(fact), source="test", at=log.events[-1].recorded_at
+            fact, subject=subject_of(fact), source="test", at=self.log.events[-1].recorded_at
         )
         pairs = (
             ("divisions", _divisions(step), [[one.subject, one.answer] for one in divided]),
             ("decisions", _decisions(step), naive.said),
             ("effect", step.effect, naive.effect),
             ("ended", sorted(map(tuple, step.ended)), sorted(naive.ended)),
-            ("in force", _in_force(step.world), _held(deployments)),
+            ("in force", _in_force(step.world), _held(self.models.deployments)),
             ("free", _free(step.world), _counted(naive)),
         )
         for what, engine, model in pairs:
             if engine != model:
-                return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+                return f"{what}:\n  engine {engine}\n  model  {model}"
+        return None
+
+    def came_to(self) -> Iterator[str]:
+        """What the last event came to, in a word or two each."""
+        return (f"{said.kind} {said.reason}".strip() for said in self.models.fleet.said)
+
+
+def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
+    """What the two first disagree about; None where they never do.
+
+    ``reached`` counts what the history came to.
+    """
+    both = Fleets.begin()
+    for place, (fact, after) in enumerate(happenings):
+        found = both.live(fact, after)
+        if found is not None:
+            return f"event {place}, {found}"
         if reached is not None:
-            reached.update(f"{said.kind} {said.reason}".strip() for said in naive.said)
+            reached.update(both.came_to())
     return None
 
 
@@ -175,8 +220,8 @@ def _said(made: Decision) -> Said:
                 )
                 for one in deployment.instances
             }
-        case Allocation() as allocated:
-            said.rows = {str(one.task): f"{one.cluster}/{one.node}" for one in allocated.tasks}
+        case (Allocation() | Eviction()) as of_tasks:
+            said.rows = {str(one.task): f"{one.cluster}/{one.node}" for one in of_tasks.tasks}
         case CapacityClass() as decided:
             said.rows = {"target": str(decided.target), **dict.fromkeys(decided.flags, "")}
         case Refusal() as refusal:

@@ -7,21 +7,29 @@ is told in which they still do.
 """
 
 import argparse
+import pickle
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
+from ledger.facts.control import ProposalApproved
 from ledger.facts.decision import Decision
 from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.event import Fact
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.reducers.replicas import host_name
-from tests.histories import FLEET, History, subject_of
+from tests.histories import FLEET, History, approved, subject_of
 from tests.laws.crowded_histories import smallest
 from tests.laws.job_histories import Happening
+from tests.laws.naive_approvals import NaiveApprovals
 from tests.laws.naive_disks import NaiveDisks
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Said, heading
+from tests.laws.naive_proposals import NaiveProposals
 from tests.laws.worn_histories import history
 
 
@@ -39,23 +47,56 @@ def told(made: Decision) -> Said:
         case Refusal() as refusal:
             said.rows = {name: str(number) for name, number in refusal.detail}
             said.reason, said.waits_for = refusal.reason, refusal.waits_for
+        case Proposal() as proposal:
+            said.rows = {one.thing: f"{one.out} -> {one.into}" for one in proposal.moves}
         case _:
             raise AssertionError(f"nobody asked for a {made.kind}")
     return said
 
 
-def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
-    """What the two first disagree about; None where they never do.
+@dataclass(slots=True)
+class Models:
+    """The naive fleet, and its parts that keep disks."""
 
-    Event by event that is what was decided and ended, and what is scheduled on each disk. ``reached``
-    counts what the history came to.
-    """
-    log = History()
-    naive = NaiveFleet(salt=FLEET)
-    disks = NaiveDisks(naive)
-    for place, (fact, source, after) in enumerate(happenings):
-        step = log.add(fact, source=source, after=after)
-        naive.add(fact, subject=subject_of(fact), source=source, at=log.events[-1].recorded_at)
+    fleet: NaiveFleet
+    disks: NaiveDisks
+    proposals: NaiveProposals
+
+
+@dataclass(slots=True)
+class Stores:
+    """The engine and the naive model, as far as they have lived."""
+
+    log: History
+    models: Models
+
+    @classmethod
+    def begin(cls) -> Self:
+        """Both before anything has happened."""
+        naive = NaiveFleet(salt=FLEET)
+        approvals = NaiveApprovals(naive)
+        disks = NaiveDisks(naive)
+        proposals = NaiveProposals(naive, disks)
+        approvals.carry_out = proposals.carried_out
+        return cls(History(), Models(naive, disks, proposals))
+
+    def copied(self) -> Self:
+        """Both once more, so that two things can happen next."""
+        log = History(world=self.log.world, events=[*self.log.events])
+        return type(self)(log, pickle.loads(pickle.dumps(self.models)))
+
+    def live(self, drawn: Fact, after: int, source: str = "test") -> str | None:
+        """Let something happen to both; what they then disagree about.
+
+        That is what was decided and ended, what is scheduled on each disk, and which proposals are open.
+        """
+        naive, disks = self.models.fleet, self.models.disks
+        open_ = self.models.proposals.open
+        fact = meant(drawn, [one.number for one in open_.values()])
+        step = self.log.add(fact, source=source, after=after)
+        at = self.log.events[-1].recorded_at
+        naive.add(fact, subject=subject_of(fact), source=source, at=at)
+        known = sorted(one.number for one in open_.values())
         hosts = step.world.disks.hosts
         kept = {
             f"{name}/{one.name}": one.scheduled
@@ -67,12 +108,38 @@ def difference(happenings: Sequence[Happening], reached: Counter[str] | None = N
             ("effect", step.effect, naive.effect),
             ("ended", sorted(map(tuple, step.ended)), sorted(naive.ended)),
             ("scheduled", kept, {key: disks.scheduled(key) for key in naive.all("disk")}),
+            ("open", sorted(step.world.proposals.matters), known),
         )
         for what, engine, model in pairs:
             if engine != model:
-                return f"event {place}, {what}:\n  engine {engine}\n  model  {model}"
+                return f"{what}:\n  engine {engine}\n  model  {model}"
+        return None
+
+    def came_to(self) -> Iterator[str]:
+        """What the last event came to, in a word or two each."""
+        return (f"{said.kind} {said.reason}".strip() for said in self.models.fleet.said)
+
+
+def meant(fact: Fact, open_: Iterable[int]) -> Fact:
+    """An approval of one that is open, for nearly all that were drawn."""
+    numbers = sorted(open_)
+    if isinstance(fact, ProposalApproved) and numbers and fact.proposal < 9:
+        return approved(numbers[fact.proposal % len(numbers)])
+    return fact
+
+
+def difference(happenings: Sequence[Happening], reached: Counter[str] | None = None) -> str | None:
+    """What the two first disagree about; None where they never do.
+
+    ``reached`` counts what the history came to.
+    """
+    both = Stores.begin()
+    for place, (fact, source, after) in enumerate(happenings):
+        found = both.live(fact, after, source)
+        if found is not None:
+            return f"event {place}, {found}"
         if reached is not None:
-            _count(step.decisions, reached)
+            _count(both.log.steps[-1].decisions, reached)
     return None
 
 
