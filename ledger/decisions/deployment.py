@@ -7,9 +7,13 @@ For what it lacks it takes a turn (``ledger.decisions.deployment_turn``), unless
 plainly not to be had. What is recorded of that is said in ``ledger.decisions.deployment_record``.
 """
 
+from collections import Counter
+from collections.abc import Mapping
+from itertools import repeat
+
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.decisions.capacity_class import target_of
-from ledger.decisions.columns import columns
+from ledger.decisions.columns import Counted, columns
 from ledger.decisions.deployment_record import answers
 from ledger.decisions.deployment_turn import Turn, split
 from ledger.decisions.nodes import nodes_of
@@ -22,7 +26,7 @@ from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers import deployments, pods
 from ledger.reducers.instances import Deployed, node_of, workload_of
 from ledger.reducers.world import Causes, Question, World
-from ledger.units import Bytes
+from ledger.units import Bytes, NodeName
 
 
 def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
@@ -80,9 +84,13 @@ def _in_vain(world: World, here: Deployed) -> bool:
     ):
         return False
     cluster = world.clusters.get(here.cluster)
-    room = 0
+    room = within = 0
     if cluster is not None and cluster.ready:
-        room = counted(columns(world, here.cluster, deploy.node_selector), one).together
+        nodes = columns(world, here.cluster, deploy.node_selector)
+        found = counted(nodes, one)
+        room = within = found.together
+        if deploy.strategy == "AUTO" and deploy.nodes_limit:
+            within = _within_limit(found, nodes.places, here, deploy.nodes_limit)
     reclaiming = world.rooms.reclaiming
     growth = (
         0 if deploy.strategy == "EACH" else here.share - len(here.instances) - len(here.waiting)
@@ -95,8 +103,20 @@ def _in_vain(world: World, here: Deployed) -> bool:
         return room == 0
     # With classes each takes its own part.
     return growth > 0 and (
-        room == 0 or (room < growth and target_of(world, workload, here.share).pods is None)
+        room == 0 or (within < growth and target_of(world, workload, here.share).pods is None)
     )
+
+
+def _within_limit(
+    found: Counted, places: Mapping[NodeName, int], here: Deployed, limit: int
+) -> int:
+    """How many the nodes hold if none is to hold more than the limit."""
+    within = sum(map(min, found.each, repeat(limit)))
+    for name, count in Counter(one.node for one in here.instances).items():
+        if name in places:
+            has_room = found.each[places[name]]
+            within += min(has_room, max(0, limit - count)) - min(has_room, limit)
+    return within
 
 
 def _within_share(
