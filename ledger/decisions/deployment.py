@@ -8,6 +8,7 @@ plainly not to be had. What is recorded of that is said in ``ledger.decisions.de
 """
 
 from collections import Counter
+from itertools import repeat
 
 from ledger.decisions.answer import Answered, GivenUp
 from ledger.decisions.capacity_class import target_of
@@ -109,14 +110,16 @@ def _room(world: World, here: Deployed, deploy: DeploySpec, one: Wanted) -> int:
     if cluster is None or not cluster.ready:
         return 0
     nodes = columns(world, here.cluster, deploy.node_selector)
-    each = counted(nodes, one)
+    found = counted(nodes, one)
     if deploy.strategy != "AUTO" or not deploy.nodes_limit:
-        return each.together
-    counts = Counter(held.node for held in here.instances)
-    return sum(
-        within_limit(room, counts[name], deploy.nodes_limit)
-        for name, room in zip(nodes.names, each.each, strict=True)
-    )
+        return found.together
+    limit = deploy.nodes_limit
+    within = sum(map(min, found.each, repeat(limit)))
+    for name, count in Counter(held.node for held in here.instances).items():
+        if name in nodes.places:
+            room = found.each[nodes.places[name]]
+            within += within_limit(room, count, limit) - min(room, limit)
+    return within
 
 
 def _within_share(

@@ -95,8 +95,7 @@ class Nodes:
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
     _pools: Pools = field(init=False)
-    _counted: Counted | None = None
-    """How many every one of them holds; None where nothing fits or nobody is seen."""
+    _found: Counted | None = None
     _used: Used | None = None
     """How full every one of them was when the turn began."""
     _capacities: dict[Offer, int] = field(default_factory=dict)
@@ -118,14 +117,20 @@ class Nodes:
             self.passed_over = dict.fromkeys(nodes.names, "cluster_not_ready")
         else:
             self.seen, self.schedulable, self.passed_over, _ = self._pools
-            if self.one is not None:
-                self._counted = room.counted(nodes, self.one)
-                self._names, self._places = nodes.names, nodes.places
+            self._names, self._places = nodes.names, nodes.places
         for crew, more in pods.beyond(self.world, self.workload):
             name = NodeName(crew.node.partition("/")[2])
             if crew.cluster == self.cluster and name in self.facts:
                 self.held[name] = book.added(self._held(name), more, -1)
                 self._forget(name)
+
+    @property
+    def _counted(self) -> Counted | None:
+        """How many every one of them held when the turn began; None where nothing fits or nobody is seen."""
+        if self._found is None and self.one is not None and self._names:
+            # Whoever changes nothing, or only what is where it is, does not ask.
+            self._found = room.counted(columns(self.world, self.cluster, self.selector), self.one)
+        return self._found
 
     def matches(self, name: NodeName) -> bool:
         """Whether a node has the labels that are selected by."""
@@ -162,8 +167,10 @@ class Nodes:
         if self.one is None:
             return 0
         # Who takes nothing new may have room as well, for what is there already; that is not counted.
-        if self._counted is not None and name in self.schedulable and name not in self._apart:
-            return self._counted.each[self._places[name]]
+        if name in self.schedulable and name not in self._apart:
+            counted = self._found or self._counted
+            assert counted is not None, "somebody is seen"
+            return counted.each[self._places[name]]
         found = self._by_name.get(name)
         if found is None:
             found = self._by_name[name] = self._measured(name, self.one)
