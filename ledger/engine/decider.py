@@ -53,7 +53,7 @@ from ledger.log.database import Connection, connected, refusals_named
 from ledger.log.decisions import Effect
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
-from ledger.log.garbage import seldom_collected
+from ledger.log.garbage import searched_no_more, seldom_collected
 from ledger.log.leases import Lease
 from ledger.log.messages import Coordinates, Message
 from ledger.log.read import StoredEvent
@@ -436,6 +436,7 @@ class Decider:
             project=project,
         )
         self._past.world = batch.world
+        searched_no_more()
         self._offer(leads=True)
         # Folding the next one and writing this one are not counted twice.
         now = asyncio.get_running_loop().time()

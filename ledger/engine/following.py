@@ -24,6 +24,7 @@ from ledger.log import fleets
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
 from ledger.log.folding import event
+from ledger.log.garbage import searched_no_more
 from ledger.log.history import Decided, decided_pages
 from ledger.reducers import lives
 from ledger.reducers.evolve import follow
@@ -100,6 +101,7 @@ class Following:
         for stored, decided in page:
             made = [from_record(decision.record) for decision in decided]
             world = follow(world, event(stored), made)
+        searched_no_more()
         self.world = world
         self._tell(self._fold, world.position)
         return True

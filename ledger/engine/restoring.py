@@ -8,9 +8,7 @@ its beginning. No fleet stops because of a snapshot.
 """
 
 import asyncio
-import gc
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -21,6 +19,7 @@ from ledger.log import snapshots as kept
 from ledger.log import trees
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
+from ledger.log.garbage import none_collected
 from ledger.log.snapshots import Described, Layout, Stored
 from ledger.reducers import snapshot
 from ledger.reducers.evolve import ENGINE_VERSION
@@ -59,7 +58,7 @@ async def restore(
         try:
             _fit(described, incarnation, through=through, decisions=decisions)
             await _fit_trees(connection, fleet, described)
-            with _collecting_no_garbage():
+            with none_collected():
                 world = await _read(connection, stored, meanwhile)
             _is_of(world, described, genesis)
         except UnusableSnapshot as error:
@@ -142,19 +141,3 @@ def _is_of(world: World, described: Described, genesis: Genesis) -> None:
     said = (genesis, described.incarnation, described.through + 1, described.decisions)
     if (world.genesis, world.incarnation, world.position, world.decisions) != said:
         raise UnusableSnapshot(f"it is the World of {world.fleet} at {world.position}")
-
-
-@contextmanager
-def _collecting_no_garbage() -> Iterator[None]:
-    """Make millions of values that all stay, without looking through them again and again.
-
-    That would take four times as long as making them. They need not be looked through later either.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-            gc.freeze()

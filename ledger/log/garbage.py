@@ -4,7 +4,8 @@ What a batch is made of are tuples, strings and bytes: no cycles, gone by themse
 is. Searching them again and again as they pile up found nothing and took a fifth of the time. A
 World is much larger and changes all the time; its parts are persistent, so they make no cycles
 either, and searching it took a sixth of the time that folding takes. Whoever waits for an answer waits
-for a search too: one of all that a service has loaded took 30 ms, so that is not searched at all.
+for a search too: one of all that a service has loaded took 30 ms, so that is not searched at all. What a
+World gained in twenty thousand events took 140 ms, so what folding leaves is not searched a second time.
 """
 
 import gc
@@ -37,3 +38,29 @@ def seldom_collected() -> Iterator[None]:
         if not _before:
             gc.set_threshold(*first)
             gc.unfreeze()
+
+
+def searched_no_more() -> None:
+    """Leave out of every search what there is by now, as long as somebody is ``seldom_collected``.
+
+    For the end of a batch, when little else is under way: a cycle that is garbage later, and was there
+    already, is only found once the last has left. What is garbage without a cycle goes as ever.
+    """
+    if _before:
+        gc.freeze()
+
+
+@contextmanager
+def none_collected() -> Iterator[None]:
+    """Make millions of values that all stay, without looking through them again and again.
+
+    That would take four times as long as making them. They need not be looked through later either.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.freeze()

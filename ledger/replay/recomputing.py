@@ -8,9 +8,7 @@ wrong, but what was taken from the World for the question; if it ends in another
 Pages of history come from wherever they are kept; one is in memory at a time.
 """
 
-import gc
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
@@ -21,6 +19,7 @@ from ledger.errors import AlgorithmMissing, UnusableSnapshot
 from ledger.facts.decision import from_record
 from ledger.facts.genesis import Genesis
 from ledger.log.folding import event
+from ledger.log.garbage import none_collected, searched_no_more
 from ledger.log.history import Decided
 from ledger.log.snapshots import Stored
 from ledger.reducers import lives, snapshot
@@ -61,7 +60,7 @@ async def beginning(history: History, begins: Stored | None, genesis: Genesis) -
     if begins is None:
         return begin(genesis, incarnation=lives.FIRST)
     reading = Reading()
-    with _collecting_no_garbage():
+    with none_collected():
         async for lines in history.snapshot_lines(begins):
             for line in lines:
                 reading.take(line)
@@ -113,6 +112,7 @@ async def recompute(
             else:
                 # What was decided about others is theirs to compare; here it is what was recorded.
                 world = follow(world, happened, [from_record(one) for one in recorded])
+        searched_no_more()
         if not go_on(world.position):
             return Recomputed(None, None)
     return Recomputed(world, None)
@@ -191,16 +191,3 @@ def _line(plain: Any) -> bytes:
         return orjson.dumps(plain, default=tuple, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
         return snapshot.line(plain)
-
-
-@contextmanager
-def _collecting_no_garbage() -> Iterator[None]:
-    """Make millions of values that all stay, without looking through them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-            gc.freeze()

@@ -19,9 +19,10 @@ from ledger.cli.bench.engine_finding import Bar, Finding, digits
 from ledger.cli.bench.engine_history import beginning, rows, simulation
 from ledger.cli.simulator.sizes import Sizes
 from ledger.decisions.step import advance
+from ledger.engine.decider import USUAL_PACE
 from ledger.facts.decision import Decision
 from ledger.log.folding import event
-from ledger.log.garbage import seldom_collected
+from ledger.log.garbage import searched_no_more, seldom_collected
 from ledger.log.read import StoredEvent
 from ledger.reducers.evolve import follow
 
@@ -88,7 +89,9 @@ def _decided(history: Sequence[StoredEvent]) -> Pass:
     decided: list[tuple[Decision, ...]] = []
     world = beginning()
     began = thread_time()
-    for row in history:
+    for place, row in enumerate(history):
+        if place % USUAL_PACE.events == 0:
+            searched_no_more()  # As a decider does behind each batch.
         start = thread_time()
         happened = event(row)
         decoded = thread_time()
