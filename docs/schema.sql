@@ -715,7 +715,8 @@ CREATE TABLE ledger.disk_books (
     reserved bigint NOT NULL,
     scheduled numeric NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
 
@@ -914,7 +915,8 @@ CREATE TABLE ledger.fair_shares (
     allocated numeric NOT NULL,
     weighted_share text NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
 
@@ -1135,7 +1137,8 @@ CREATE TABLE ledger.open_refusals (
     reason text DEFAULT ''::text NOT NULL,
     waits_for text DEFAULT ''::text NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
 
@@ -1560,7 +1563,8 @@ CREATE TABLE ledger.job_books (
     memory numeric NOT NULL,
     storage numeric NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.job_books OWNER TO ledger_owner;
 
@@ -1783,7 +1787,8 @@ CREATE TABLE ledger.placements (
     since_position bigint NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL,
     CONSTRAINT placements_count_check CHECK ((count > 0))
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.placements OWNER TO ledger_owner;
 
@@ -2102,7 +2107,8 @@ CREATE TABLE ledger.queue_books (
     memory numeric NOT NULL,
     storage numeric NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
 
@@ -2380,7 +2386,8 @@ CREATE TABLE ledger.running_tasks (
     memory numeric DEFAULT 0 NOT NULL,
     storage numeric DEFAULT 0 NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
@@ -2883,7 +2890,8 @@ CREATE TABLE ledger.node_books (
     seen jsonb NOT NULL,
     tasks jsonb DEFAULT '{}'::jsonb NOT NULL,
     over_committed boolean DEFAULT false NOT NULL
-);
+)
+WITH (fillfactor='50');
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
 
@@ -4673,7 +4681,7 @@ ALTER TABLE ONLY ledger.node_books
     ADD CONSTRAINT node_books_pkey PRIMARY KEY (fleet, cluster, node);
 
 ALTER TABLE ONLY ledger.open_refusals
-    ADD CONSTRAINT open_refusals_fleet_number_key UNIQUE (fleet, number);
+    ADD CONSTRAINT open_refusals_number_key UNIQUE (number, fleet);
 
 ALTER TABLE ONLY ledger.open_refusals
     ADD CONSTRAINT open_refusals_pkey PRIMARY KEY (fleet, wanted, subject);
@@ -4789,11 +4797,11 @@ CREATE INDEX past_queue_books_by_fork ON ledger.past_queue_books USING btree (fl
 
 CREATE INDEX past_running_tasks_by_fork ON ledger.past_running_tasks USING btree (fleet, fork, until_position, from_position);
 
-CREATE INDEX placements_by_node ON ledger.placements USING btree (fleet, cluster, NULLIF(node, ''::text));
+CREATE INDEX placements_by_node ON ledger.placements USING btree (cluster, NULLIF(node, ''::text), fleet);
 
 CREATE INDEX quarantine_by_address ON ledger.quarantine USING btree (address, "position");
 
-CREATE INDEX running_tasks_by_node ON ledger.running_tasks USING btree (fleet, cluster, node);
+CREATE INDEX running_tasks_by_node ON ledger.running_tasks USING btree (cluster, node, fleet);
 
 CREATE INDEX task_moves_by_job ON ledger.task_moves USING btree (fleet, namespace, job, number);
 
@@ -5288,7 +5296,7 @@ GRANT ALL ON FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp 
 
 GRANT SELECT ON TABLE ledger.disk_books TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.disk_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.disk_books TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.disk_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger.disk_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.disk_books TO ledger_signer;
 
@@ -5330,7 +5338,7 @@ GRANT ALL ON FUNCTION ledger_api.disk_books_at(fleet text, moment timestamp with
 
 GRANT SELECT ON TABLE ledger.fair_shares TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.fair_shares TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.fair_shares TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.fair_shares TO ledger_decider;
 GRANT SELECT ON TABLE ledger.fair_shares TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.fair_shares TO ledger_signer;
 
@@ -5372,7 +5380,7 @@ GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp wit
 
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.open_refusals TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.open_refusals TO ledger_decider;
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_signer;
 
@@ -5468,7 +5476,7 @@ GRANT ALL ON FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with tim
 
 GRANT SELECT ON TABLE ledger.job_books TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.job_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.job_books TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.job_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger.job_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.job_books TO ledger_signer;
 
@@ -5595,7 +5603,7 @@ GRANT SELECT ON TABLE ledger.past_queue_books TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.queue_books TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.queue_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.queue_books TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.queue_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger.queue_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.queue_books TO ledger_signer;
 
@@ -5666,7 +5674,7 @@ GRANT SELECT ON TABLE ledger.past_running_tasks TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.running_tasks TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.running_tasks TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.running_tasks TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.running_tasks TO ledger_decider;
 GRANT SELECT ON TABLE ledger.running_tasks TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.running_tasks TO ledger_signer;
 
@@ -5842,7 +5850,7 @@ GRANT SELECT ON TABLE ledger.leases TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.node_books TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.node_books TO ledger_writer;
-GRANT SELECT,INSERT,DELETE ON TABLE ledger.node_books TO ledger_decider;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.node_books TO ledger_decider;
 GRANT SELECT ON TABLE ledger.node_books TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.node_books TO ledger_signer;
 

@@ -63,12 +63,8 @@ from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
 from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
-from ledger.views.books import put_disks, put_jobs, put_queues
-from ledger.views.node_books import put_pages
-from ledger.views.projection import Ended, project
-from ledger.views.proposals import close_proposals
-from ledger.views.refusals import keep_open
-from ledger.views.released import Released
+from ledger.views.released import Ended, Released
+from ledger.views.showing import Told, show
 
 POLL_SECONDS: Final = 0.5
 """How long a missed notification can go unnoticed, or a log's clock that was set."""
@@ -414,19 +410,20 @@ class Decider:
     async def _write(self, batch: _Batch) -> None:
         """Make a batch durable; only then it is what the log says."""
 
-        async def show(connection: Connection) -> None:
-            fleet = self._fleet.number
-            await project(connection, fleet, batch.decisions, batch.ended, batch.released)
-            await keep_open(connection, fleet, batch.decisions, batch.ended)
-            await close_proposals(connection, fleet, batch.decisions, batch.ended)
-            # What is shown of the book, where it is another by now.
-            await put_pages(connection, fleet, node_books(batch.world, batch.nodes))
-            await put_disks(connection, fleet, batch.disks)
-            await put_jobs(connection, fleet, batch.jobs)
-            await put_queues(connection, fleet, batch.queues)
+        async def project(connection: Connection) -> None:
+            await show(connection, self._fleet.number, told)
             if batch.answers:
-                await admissions.give(connection, fleet, batch.answers)
+                await admissions.give(connection, self._fleet.number, batch.answers)
 
+        told = Told(
+            batch.decisions,
+            batch.ended,
+            batch.released,
+            node_books(batch.world, batch.nodes),
+            batch.disks,
+            batch.jobs,
+            batch.queues,
+        )
         assert self._lease is not None
         through = Position(batch.world.position - 1)
         await recorded.write(
@@ -436,7 +433,7 @@ class Decider:
             through=through,
             decisions=batch.decisions,
             effects=batch.effects,
-            project=show,
+            project=project,
         )
         self._past.world = batch.world
         searched_no_more()

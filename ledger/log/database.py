@@ -40,7 +40,7 @@ Role = Literal[
 Connection = asyncpg.Connection
 """What rooms above pass along; what is said over it is said in ``ledger.log`` and ``ledger.views``."""
 
-NEWEST_SCHEMA: Final = "0016"
+NEWEST_SCHEMA: Final = "0017"
 """The schema this release speaks to: the last of ``migrations/versions``."""
 
 OLDEST_SERVER: Final = 15
@@ -64,6 +64,14 @@ READER: Final = {
     "statement_timeout": "60s",
 }
 """What a reader's session has beyond that."""
+
+DECIDER: Final = {
+    # All that a decider asks it asks by key. How that is done is settled once for each statement, often
+    # while tables are empty; reading all of one must not seem cheap for ever because it was then.
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+"""What a decider's session has beyond that."""
 
 WRITERS: Final[frozenset[Role]] = frozenset({"ledger_writer", "ledger_decider", "ledger_publisher"})
 
@@ -153,6 +161,8 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
         settings["role"] = role
     if role == "ledger_reader":
         settings |= READER
+    if role == "ledger_decider":
+        settings |= DECIDER
     try:
         with refusals_named():
             connection = await asyncpg.connect(

@@ -1,20 +1,18 @@
 """The rows of rounds of jobs: a task placed or evicted, and how namespaces stand in their queues.
 
-Tasks are written once, in the transaction that records the decisions; how a namespace stands is
-replaced by the next round that says so. All are derived from those decisions.
+Tasks are written once; how a namespace stands is replaced by the next round that says so. All are derived
+from those decisions.
 """
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-import asyncpg
-
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
-from ledger.views.past import FAIR_SHARES, Change, bring_up_to_date
-from ledger.views.table import Row, Table, put
+from ledger.views.past import Change
+from ledger.views.table import Row, Table
 
 TASK_MOVES: Final = Table(
     "task_moves",
@@ -34,14 +32,6 @@ TASK_MOVES: Final = Table(
     ),
     key=3,
 )
-
-
-async def write_allocations(
-    connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
-) -> None:
-    """Write the rows of these decisions, of those among them that rounds made."""
-    await put(connection, TASK_MOVES, task_rows(fleet, decisions))
-    await bring_up_to_date(connection, fleet, FAIR_SHARES, share_changes(decisions))
 
 
 def task_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What disks, jobs and queues hold, brought up to date in the transaction that records decisions.
+"""What disks, jobs and queues hold.
 
 A row each, as the decider's book has it; ``ledger_api.conservation`` holds these sums against what
 the decisions record. Nodes have pages of their own kind (``ledger.views.node_books``).
@@ -7,9 +7,7 @@ the decisions record. Nodes have pages of their own kind (``ledger.views.node_bo
 from collections.abc import Iterable
 from typing import Protocol
 
-import asyncpg
-
-from ledger.views.past import DISK_BOOKS, JOB_BOOKS, QUEUE_BOOKS, Change, bring_up_to_date
+from ledger.views.past import Change
 
 
 class DiskPage(Protocol):
@@ -76,18 +74,6 @@ class QueuePage(Protocol):
         """What the tasks of its jobs hold there."""
 
 
-async def put_disks(
-    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, DiskPage]]
-) -> None:
-    """Write pages in the place of what was said of their disks before, each as of a position."""
-    await bring_up_to_date(
-        connection,
-        fleet,
-        DISK_BOOKS,
-        disk_changes(turned),
-    )
-
-
 def disk_changes(turned: Iterable[tuple[int, DiskPage]]) -> list[Change]:
     """What the rows of these pages say from then on."""
     return [
@@ -100,18 +86,6 @@ def disk_changes(turned: Iterable[tuple[int, DiskPage]]) -> list[Change]:
     ]
 
 
-async def put_jobs(
-    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, JobPage]]
-) -> None:
-    """The same of jobs."""
-    await bring_up_to_date(
-        connection,
-        fleet,
-        JOB_BOOKS,
-        job_changes(turned),
-    )
-
-
 def job_changes(turned: Iterable[tuple[int, JobPage]]) -> list[Change]:
     """What the rows of these pages say from then on."""
     return [
@@ -122,18 +96,6 @@ def job_changes(turned: Iterable[tuple[int, JobPage]]) -> list[Change]:
         )
         for at, page in turned
     ]
-
-
-async def put_queues(
-    connection: asyncpg.Connection, fleet: int, turned: Iterable[tuple[int, QueuePage]]
-) -> None:
-    """The same of namespaces in queues."""
-    await bring_up_to_date(
-        connection,
-        fleet,
-        QUEUE_BOOKS,
-        queue_changes(turned),
-    )
 
 
 def queue_changes(turned: Iterable[tuple[int, QueuePage]]) -> list[Change]:

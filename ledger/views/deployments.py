@@ -1,18 +1,17 @@
 """The rows of deployment decisions: one a node, and one an instance that is bound to anything.
 
-They are written once, in the transaction that records the decisions, and derived from those.
+They are written once, and derived from those decisions.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import asyncpg
 import orjson
 
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
-from ledger.views.table import Row, Table, put
+from ledger.views.table import Row, Table
 
 DEPLOYMENTS: Final = Table(
     "deployments",
@@ -45,14 +44,6 @@ BINDINGS: Final = Table(
     ),
     key=3,
 )
-
-
-async def write_deployments(
-    connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
-) -> None:
-    """Write the rows of these decisions, of those among them that deploy."""
-    await put(connection, DEPLOYMENTS, deployment_rows(fleet, decisions))
-    await put(connection, BINDINGS, binding_rows(fleet, decisions))
 
 
 def deployment_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:

@@ -1,16 +1,14 @@
 """The rows of disk decisions: one a replica that was placed.
 
-They are written once, in the transaction that records the decisions, and derived from those.
+They are written once, and derived from those decisions.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import asyncpg
-
 from ledger.facts.decision import Decision
 from ledger.facts.disk_placement import DiskPlacement
-from ledger.views.table import Row, Table, put
+from ledger.views.table import Row, Table
 
 DISK_PLACEMENTS: Final = Table(
     "disk_placements",
@@ -31,13 +29,6 @@ DISK_PLACEMENTS: Final = Table(
     ),
     key=3,
 )
-
-
-async def write_disk_placements(
-    connection: asyncpg.Connection, fleet: int, decisions: Sequence[Decision]
-) -> None:
-    """Write the rows of these decisions, of those among them that placed replicas."""
-    await put(connection, DISK_PLACEMENTS, disk_placement_rows(fleet, decisions))
 
 
 def disk_placement_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:

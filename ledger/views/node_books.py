@@ -1,4 +1,4 @@
-"""What nodes declare and hold, brought up to date in the transaction that records decisions.
+"""What nodes declare and hold.
 
 A row a node: what it declares, what decisions in force placed there, what pods hold there beyond
 that. ``ledger_api.conservation`` holds these sums against what the decisions record.
@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-import asyncpg
 import orjson
 
-from ledger.views.table import Row, Table, put
+from ledger.views.table import Gone, Put, Row, Table, Write
 
 NODE_BOOKS: Final = Table(
     "node_books",
@@ -56,19 +55,14 @@ class Page(Protocol):
         """Whether there is nothing to be shown."""
 
 
-async def put_pages(connection: asyncpg.Connection, fleet: int, pages: Sequence[Page]) -> None:
-    """Write these pages in the place of what was said of their nodes before."""
-    if not pages:
-        return
-    await connection.execute(
-        "DELETE FROM ledger.node_books b"
-        " USING unnest($2::text[], $3::text[]) AS t(cluster, node)"
-        " WHERE b.fleet = $1 AND b.cluster = t.cluster AND b.node = t.node",
-        fleet,
-        [page.cluster for page in pages],
-        [page.node for page in pages],
-    )
-    await put(connection, NODE_BOOKS, page_rows(fleet, pages))
+def put_pages(fleet: int, pages: Sequence[Page]) -> list[Write]:
+    """These pages in the place of what was said of their nodes before."""
+    table, columns, key = NODE_BOOKS
+    empty = [(fleet, page.cluster, page.node) for page in pages if page.is_empty]
+    return [
+        Put(table, columns, key, page_rows(fleet, pages)),
+        Gone(table, columns[:key], empty),
+    ]
 
 
 def page_rows(fleet: int, pages: Sequence[Page]) -> list[Row]:

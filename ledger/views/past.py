@@ -6,21 +6,22 @@ put there and took away again goes there too: which rows held at a position does
 around it were batched.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import Final, NamedTuple
 
 import asyncpg
 
-Row = tuple[Any, ...]
+from ledger.views.table import Gone, Put, Row, Rows, Write, found, types, write_all
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A table of ``ledger``: what names a row, with its types, and what else a row says."""
+    """A table of ``ledger``: what names a row, and what else a row says."""
 
     table: str
-    key: Mapping[str, str]
+    key: tuple[str, ...]
     says: tuple[str, ...]
 
     @property
@@ -31,17 +32,17 @@ class State:
 
 PLACEMENTS: Final = State(
     "placements",
-    {"kind": "text", "subject": "text", "cluster": "text", "node": "text", "disk": "text"},
+    ("kind", "subject", "cluster", "node", "disk"),
     ("count", "number", "since_position"),
 )
 RUNNING_TASKS: Final = State(
     "running_tasks",
-    {"namespace": "text", "job": "text", "task": "bigint"},
+    ("namespace", "job", "task"),
     ("cluster", "node", "number", "cpu", "memory", "storage"),
 )
 FAIR_SHARES: Final = State(
     "fair_shares",
-    {"queue": "text", "namespace": "text", "resource": "text"},
+    ("queue", "namespace", "resource"),
     (
         "number",
         "weight",
@@ -54,22 +55,22 @@ FAIR_SHARES: Final = State(
 )
 OPEN_REFUSALS: Final = State(
     "open_refusals",
-    {"wanted": "text", "subject": "text"},
+    ("wanted", "subject"),
     ("number", "reason", "waits_for"),
 )
 DISK_BOOKS: Final = State(
     "disk_books",
-    {"cluster": "text", "node": "text", "disk": "text"},
+    ("cluster", "node", "disk"),
     ("maximum", "available", "reserved", "scheduled"),
 )
 JOB_BOOKS: Final = State(
     "job_books",
-    {"namespace": "text", "job": "text"},
+    ("namespace", "job"),
     ("queue", "tasks", "cpu", "memory", "storage"),
 )
 QUEUE_BOOKS: Final = State(
     "queue_books",
-    {"queue": "text", "namespace": "text"},
+    ("queue", "namespace"),
     ("tasks", "cpu", "memory", "storage"),
 )
 
@@ -93,79 +94,132 @@ class Span(NamedTuple):
 
     @property
     def fork(self) -> int:
-        """The place in it that is divisible by the highest power of two, counted from 1.
-
-        Who looks for the rows of a position looks at the few forks whose spans can have it.
-        """
-        first, last = self.begin + 1, self.end
-        return last & -(1 << max((first ^ last).bit_length() - 1, 0))
+        """Where it is looked for."""
+        return fork(self.begin, self.end)
 
 
-async def bring_up_to_date(
-    connection: asyncpg.Connection, fleet: int, state: State, changes: Iterable[Change]
-) -> None:
+def fork(begin: int, end: int) -> int:
+    """The place in a span that is divisible by the highest power of two, counted from 1.
+
+    Who looks for the rows of a position looks at the few forks whose spans can have it.
+    """
+    assert begin < end, "what held nowhere was not there"
+    differing = ((begin + 1) ^ end).bit_length()
+    return end & -(1 << differing >> 1 or 1)
+
+
+Standing = tuple[Row, int]
+"""What a row says, and since which position all of it holds."""
+
+
+class Turning(NamedTuple):
+    """Rows of a state that may change, and what they come to."""
+
+    state: State
+    by: int
+    """How many columns of its key, from the first on, they are found by."""
+    keys: Sequence[Row]
+    turn: Callable[[dict[Row, Standing]], "Turned"]
+    """Told the rows that are found, by their whole keys, which it may change."""
+
+
+class Turned(NamedTuple):
+    """What rows of a state came to."""
+
+    standing: Mapping[Row, Standing]
+    past: Sequence[Span]
+    beside: Sequence[Write] = ()
+    """What follows from it for other tables."""
+
+
+def turning(state: State, changes: Iterable[Change]) -> Turning:
     """Make these changes, those of one row in the order of their positions."""
     made = list(changes)
-    if not made:
-        return
-    keys = sorted({change.key for change in made})
-    standing = await _taken_out(connection, fleet, state, keys)
-    past = changed(standing, made)
-    now = [(fleet, *key, *says, begin) for key, (says, begin) in sorted(standing.items())]
-    await write_now(connection, state, now)
-    await write_past(connection, fleet, state, past)
+
+    def turn(found: dict[Row, Standing]) -> Turned:
+        past = changed(found, made)
+        return Turned(found, past)
+
+    return Turning(state, len(state.key), sorted({change.key for change in made}), turn)
 
 
-def changed(standing: dict[Row, tuple[Row, int]], changes: Iterable[Change]) -> list[Span]:
+def changed(standing: dict[Row, Standing], changes: Iterable[Change]) -> list[Span]:
     """Make these changes of what rows say, each since a position; what held until one of them."""
     past: list[Span] = []
-    for change in changes:
-        says, begin = standing.get(change.key, (None, 0))
-        if change.says == says:
+    for position, key, after in changes:
+        says, begin = standing.get(key, (None, 0))
+        if after == says:
             continue
-        if says is not None and begin < change.position:
-            past.append(Span((*change.key, *says), begin, change.position))
-        if change.says is None:
-            del standing[change.key]
+        if says is not None and begin < position:
+            past.append(Span((*key, *says), begin, position))
+        if after is None:
+            del standing[key]
         else:
-            standing[change.key] = (change.says, change.position)
+            standing[key] = (after, position)
     return past
 
 
-async def _taken_out(
-    connection: asyncpg.Connection, fleet: int, state: State, keys: Sequence[Row]
-) -> dict[Row, tuple[Row, int]]:
-    """What the rows of these keys say, and since when: they are written anew."""
-    types = enumerate(state.key.values(), 2)
-    rows = await connection.fetch(
-        f"DELETE FROM ledger.{state.table} s"  # noqa: S608 - our own names
-        f" USING unnest({', '.join(f'${place}::{type_}[]' for place, type_ in types)})"
-        f" AS t({', '.join(state.key)})"
-        f" WHERE s.fleet = $1 AND {' AND '.join(f's.{name} = t.{name}' for name in state.key)}"
-        f" RETURNING {', '.join(f's.{name}' for name in state.columns[1:])}",
-        fleet,
-        *(list(column) for column in zip(*keys, strict=True)),
-    )
-    size = len(state.key)
-    return {tuple(row[:size]): (tuple(row[size:-1]), row[-1]) for row in map(tuple, rows)}
-
-
-async def write_now(connection: asyncpg.Connection, state: State, rows: Sequence[Row]) -> None:
-    """Write rows as they are now, spelled as ``State.columns`` has them."""
-    if rows:
-        await connection.copy_records_to_table(
-            state.table, schema_name="ledger", columns=state.columns, records=rows
-        )
-
-
-async def write_past(
-    connection: asyncpg.Connection, fleet: int, state: State, spans: Sequence[Span]
+async def bring_up_to_date(
+    connection: asyncpg.Connection, fleet: int, turnings: Sequence[Turning]
 ) -> None:
-    """Write rows as they were."""
-    if spans:
-        await connection.copy_records_to_table(
-            f"past_{state.table}",
-            schema_name="ledger",
-            columns=(*state.columns, "until_position", "fork"),
-            records=[(fleet, *one.row, one.begin, one.end, one.fork) for one in spans],
-        )
+    """Ask once what stands of all these rows, and write what they come to, state by state."""
+    asked = [one for one in turnings if one.keys]
+    if not asked:
+        return
+    before = await _standing(connection, fleet, asked)
+    for one, standing in zip(asked, before, strict=True):
+        turned = one.turn(dict(standing))
+        await write_all(connection, list(_writes(fleet, one.state, standing, turned)))
+
+
+async def _standing(
+    connection: asyncpg.Connection, fleet: int, asked: Sequence[Turning]
+) -> list[dict[Row, Standing]]:
+    """The rows that are there of those asked for."""
+    for one in asked:
+        await types(connection, one.state.table)
+    rows = await connection.fetch(
+        _ask(tuple((one.state, one.by) for one in asked)),
+        *(each for one in asked for each in zip(*((fleet, *key) for key in one.keys), strict=True)),
+    )
+    sizes = [len(one.state.key) for one in asked]
+    standing: list[dict[Row, Standing]] = [{} for _ in asked]
+    for place, row in rows:
+        size = sizes[place]
+        standing[place][row[:size]] = (row[size:-1], row[-1])
+    return standing
+
+
+@cache
+def _ask(asked: tuple[tuple[State, int], ...]) -> str:
+    """One question for all of them, which is one answer to wait for."""
+    parts = []
+    first = 1
+    for place, (state, by) in enumerate(asked):
+        columns = ("fleet", *state.key[:by])
+        told = ", ".join(f"s.{name}" for name in state.columns[1:])
+        parts.append(found(state.table, columns, first=first, told=f"{place}, ROW({told})"))
+        first += len(columns)
+    return " UNION ALL ".join(parts)
+
+
+def _writes(
+    fleet: int, state: State, before: Mapping[Row, Standing], turned: Turned
+) -> Iterator[Write]:
+    """What makes the table say so. A row that says what it said stays as it is."""
+    standing, past, beside = turned
+    key = ("fleet", *state.key)
+    new, changed = [], []
+    for one, (says, begin) in standing.items():
+        was = before.get(one)
+        if was is None:
+            new.append((fleet, *one, *says, begin))
+        elif was != (says, begin):
+            changed.append((fleet, *one, *says, begin))
+    gone = [(fleet, *one) for one in before if one not in standing]
+    were = [(fleet, *row, begin, end, fork(begin, end)) for row, begin, end in past]
+    yield Gone(state.table, key, gone)
+    yield Put(state.table, state.columns, len(key), changed)
+    yield Rows(state.table, state.columns, new)
+    yield Rows(f"past_{state.table}", (*state.columns, "until_position", "fork"), were)
+    yield from beside

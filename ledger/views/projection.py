@@ -1,15 +1,11 @@
-"""What people read of decisions, brought up to date in the transaction that records them.
+"""Where decisions divide to, written once, and what is in force now, a place a row.
 
-Two projections: the rows of each decision, written once, and what is in force now, a place a row and
-a task a row, which leaves behind what was in force before (``ledger.views.past``). All are derived: they
-could be emptied and made again from the recorded decisions and the events.
+What gives way in force to something else is left behind (``ledger.views.past``).
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
-
-import asyncpg
 
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
@@ -17,13 +13,9 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
-from ledger.views.allocations import write_allocations
-from ledger.views.deployments import write_deployments
-from ledger.views.disk_placements import write_disk_placements
-from ledger.views.past import PLACEMENTS, Span, write_now, write_past
-from ledger.views.released import Released
-from ledger.views.running_tasks import keep_running
-from ledger.views.table import Row, Table, put
+from ledger.views.past import PLACEMENTS, Span, Turned, Turning
+from ledger.views.released import Ended, Released
+from ledger.views.table import Row, Table
 
 DIVISIONS: Final = Table(
     "divisions",
@@ -65,33 +57,13 @@ Where = tuple[str, str, str]
 Placed = tuple[str, str]
 """Kind and subject of what is placed."""
 
-Turned = tuple[int, int, str, str, int, Decision | Released | None]
+Move = tuple[int, int, str, str, int, Decision | Released | None]
 """Number, and its place among those of that number; kind and subject; position, and what it was. None:
 it ended."""
-
-Ended = tuple[str, str, int, int]
-"""Kind, subject and number of a decision that an event by itself put out of force, and the
-position of the event."""
 
 
 _PLACED_BY: Final = {"eviction": "allocation"}
 """Which kind of decision placed what one of another kind takes away."""
-
-
-async def project(
-    connection: asyncpg.Connection,
-    fleet: int,
-    decisions: Sequence[Decision],
-    ended: Sequence[Ended],
-    released: Sequence[Released],
-) -> None:
-    """Write the rows of these decisions, and bring what is in force up to date."""
-    await put(connection, DIVISIONS, division_rows(fleet, decisions))
-    await write_deployments(connection, fleet, decisions)
-    await write_disk_placements(connection, fleet, decisions)
-    await write_allocations(connection, fleet, decisions)
-    await keep_running(connection, fleet, decisions, released)
-    await _put_in_force(connection, fleet, decisions, ended, released)
 
 
 def division_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
@@ -116,47 +88,33 @@ def division_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
     ]
 
 
-async def _put_in_force(
-    connection: asyncpg.Connection,
-    fleet: int,
-    decisions: Sequence[Decision],
-    ended: Sequence[Ended],
-    released: Sequence[Released],
-) -> None:
-    """Read the subjects touched, apply their changes in order, write them back."""
+def placements(
+    decisions: Sequence[Decision], ended: Sequence[Ended], released: Sequence[Released]
+) -> Turning:
+    """What is in force of the subjects touched, after these decisions and events."""
     changes = placements_turned(decisions, ended, released)
-    if not changes:
-        return
+
+    def turn(found: dict[Row, tuple[Row, int]]) -> Turned:
+        force: dict[Placed, dict[Where, Standing]] = {}
+        for (kind, subject, cluster, node, disk), (says, begin) in found.items():
+            places = force.setdefault((kind, subject), {})
+            places[cluster, node, disk] = Standing(Place(*says), begin)
+        past = turn_places(force, changes)
+        standing = {
+            (*key, *where): one for key, places in force.items() for where, one in places.items()
+        }
+        return Turned(standing, past)
+
     touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in changes})
-    rows = await connection.fetch(
-        "DELETE FROM ledger.placements p"
-        " USING unnest($2::text[], $3::text[]) AS t(kind, subject)"
-        " WHERE p.fleet = $1 AND p.kind = t.kind AND p.subject = t.subject"
-        " RETURNING p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number,"
-        " p.since_position, p.from_position",
-        fleet,
-        [kind for kind, _ in touched],
-        [subject for _, subject in touched],
-    )
-    force: dict[tuple[str, str], dict[Where, Standing]] = {key: {} for key in touched}
-    for kind, subject, cluster, node, disk, *place, begin in rows:
-        force[kind, subject][cluster, node, disk] = Standing(Place(*place), begin)
-    past = turn_places(force, changes)
-    now = [
-        (fleet, *key, *where, *one.place, one.begin)
-        for key in touched
-        for where, one in sorted(force.get(key, {}).items())
-    ]
-    await write_now(connection, PLACEMENTS, now)
-    await write_past(connection, fleet, PLACEMENTS, past)
+    return Turning(PLACEMENTS, 2, touched, turn)
 
 
 def placements_turned(
     decisions: Sequence[Decision], ended: Sequence[Ended], released: Sequence[Released]
-) -> list[Turned]:
+) -> list[Move]:
     """What these decisions and events change of what is in force, in order."""
     # By number; what ended a decision comes after it and before the next one of its subject.
-    changes: list[Turned] = [
+    changes: list[Move] = [
         (number, 2, kind, subject, position, None)
         for kind, subject, number, position in ended
         if kind not in {"refusal", "proposal"}
@@ -179,9 +137,7 @@ def placements_turned(
     return sorted(changes, key=lambda change: change[:2])
 
 
-def turn_places(
-    force: dict[Placed, dict[Where, Standing]], changes: Sequence[Turned]
-) -> list[Span]:
+def turn_places(force: dict[Placed, dict[Where, Standing]], changes: Sequence[Move]) -> list[Span]:
     """Change what is in force, where nothing left is not listed; what held until one of them."""
     past: list[Span] = []
     for _, _, kind, subject, position, change in changes:

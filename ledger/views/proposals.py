@@ -1,4 +1,4 @@
-"""What became of proposals, written down once in the transaction that records the decisions.
+"""What became of proposals, written down once.
 
 What a proposal says is read from its decision. One is over when a decision carries it out, refuses to
 or proposes something else about the same, or when an event or another decision withdraws it. What is
@@ -8,30 +8,18 @@ neither is open.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import asyncpg
-
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
-from ledger.views.projection import Ended
-from ledger.views.table import Row, Table, put
+from ledger.views.released import Ended
+from ledger.views.table import Row, Table
 
 ENDED_PROPOSALS: Final = Table(
     "ended_proposals", ("fleet", "number", "state", "resolved_by", "position"), key=2
 )
-
-
-async def close_proposals(
-    connection: asyncpg.Connection,
-    fleet: int,
-    decisions: Sequence[Decision],
-    ended: Sequence[Ended],
-) -> None:
-    """Write down which proposals are over because of these decisions and events."""
-    await put(connection, ENDED_PROPOSALS, ended_proposals(fleet, decisions, ended))
 
 
 def ended_proposals(fleet: int, decisions: Sequence[Decision], ended: Sequence[Ended]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What is wanted and refused now, brought up to date in the transaction that records decisions.
+"""What is wanted and refused now.
 
 One row a question: what was wanted, and of which subject. A new refusal takes the place of the one
 before it, an answer that leaves nothing open ends it, and so does an event after which nobody wants
@@ -6,9 +6,7 @@ it any more. What ended a refusal is written down once. A refusal that waits for
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
-
-import asyncpg
+from typing import Final, NamedTuple, get_args
 
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
@@ -18,11 +16,12 @@ from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.eviction import Eviction
 from ledger.facts.incident import Incident
 from ledger.facts.proposal import Proposal
+from ledger.facts.reason import Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.repair import Repair
-from ledger.views.past import OPEN_REFUSALS, Span, write_now, write_past
-from ledger.views.projection import Ended
-from ledger.views.table import Row, Table, put
+from ledger.views.past import OPEN_REFUSALS, Span, Standing, Turned, Turning
+from ledger.views.released import Ended
+from ledger.views.table import Row, Table
 
 ENDED_REFUSALS: Final = Table(
     "ended_refusals", ("fleet", "number", "resolved_by", "position"), key=2
@@ -49,21 +48,24 @@ class Open(NamedTuple):
         return self.number, self.reason, self.waits_for
 
 
-async def keep_open(
-    connection: asyncpg.Connection,
-    fleet: int,
-    decisions: Sequence[Decision],
-    ended: Sequence[Ended],
-) -> None:
+def open_refusals(fleet: int, decisions: Sequence[Decision], ended: Sequence[Ended]) -> Turning:
     """Close what these decisions and events ended, and open what they refused."""
-    turn = questions_told(decisions, ended)
-    open_ = await _taken_out(connection, fleet, turn)
-    over, past = settle(fleet, open_, turn)
-    await write_now(
-        connection, OPEN_REFUSALS, [(fleet, *one, *open_[one]) for one in sorted(open_)]
-    )
-    await write_past(connection, fleet, OPEN_REFUSALS, past)
-    await put(connection, ENDED_REFUSALS, over)
+    told = questions_told(decisions, ended)
+
+    def turn(found: dict[Row, Standing]) -> Turned:
+        open_ = {
+            (wanted, subject): Open._make((*says, begin))
+            for (wanted, subject), (says, begin) in found.items()
+        }
+        over, past = settle(fleet, open_, told)
+        standing = {question: (was.says, was.begin) for question, was in open_.items()}
+        return Turned(standing, past, [ENDED_REFUSALS.gets(over)])
+
+    asked = {question for question, _ in told.told}
+    # An event names a refusal that nobody wants answered any more by its subject, not by what was wanted.
+    moot = {subject for kind, subject, _, _ in ended if kind == "refusal"}
+    asked.update((wanted, subject) for wanted in get_args(Kind) for subject in moot)
+    return Turning(OPEN_REFUSALS, len(OPEN_REFUSALS.key), sorted(asked), turn)
 
 
 class Turn(NamedTuple):
@@ -125,23 +127,3 @@ def _about(decision: Decision) -> Question | None:
             return None
         case _:
             return decision.kind, decision.subject
-
-
-async def _taken_out(
-    connection: asyncpg.Connection, fleet: int, turn: Turn
-) -> dict[Question, Open]:
-    """The open refusals of these questions, and those that an event ended: they are written anew."""
-    if not any(turn):
-        return {}
-    in_order = sorted({question for question, _ in turn.told})
-    rows = await connection.fetch(
-        "DELETE FROM ledger.open_refusals o"
-        " WHERE o.fleet = $1 AND (o.number = ANY($4::bigint[]) OR (o.wanted, o.subject) IN"
-        "  (SELECT * FROM unnest($2::text[], $3::text[])))"
-        " RETURNING o.wanted, o.subject, o.number, o.reason, o.waits_for, o.from_position",
-        fleet,
-        [wanted for wanted, _ in in_order],
-        [subject for _, subject in in_order],
-        sorted(turn.moot),
-    )
-    return {(wanted, subject): Open(*row) for wanted, subject, *row in rows}

@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+Ended = tuple[str, str, int, int]
+"""Kind, subject and number of a decision that an event by itself put out of force, and the
+position of the event."""
+
 
 class Released(NamedTuple):
     """Places that an event by itself took from what was in force for a subject."""

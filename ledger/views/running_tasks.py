@@ -1,4 +1,4 @@
-"""Which tasks run now, a task a row, brought up to date in the transaction that records decisions.
+"""Which tasks run now, a task a row.
 
 A round puts a task there and another one takes it off; what ends by itself, with its job or with its
 node is taken off by the event. Whose decision a task runs by tells what it holds.
@@ -6,24 +6,11 @@ node is taken off by the event. Whose decision a task runs by tells what it hold
 
 from collections.abc import Iterator, Sequence
 
-import asyncpg
-
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
-from ledger.views.past import RUNNING_TASKS, Change, bring_up_to_date
+from ledger.views.past import Change
 from ledger.views.released import Released
-
-
-async def keep_running(
-    connection: asyncpg.Connection,
-    fleet: int,
-    decisions: Sequence[Decision],
-    released: Sequence[Released],
-) -> None:
-    """Write down what these decisions and events made of the tasks that they touched."""
-    touched = task_changes(decisions, released)
-    await bring_up_to_date(connection, fleet, RUNNING_TASKS, touched)
 
 
 def task_changes(decisions: Sequence[Decision], released: Sequence[Released]) -> list[Change]:
