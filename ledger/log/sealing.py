@@ -158,6 +158,9 @@ async def seal(
 
 async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[Seal]) -> None:
     """Keep what was signed beside the log, for those who ask for proofs."""
+    if not seals:
+        # asyncpg leaves a new connection in a transaction that was told to do something with nothing.
+        return
     with refusals_named():
         await connection.executemany(
             "INSERT INTO ledger.checkpoints (fleet, incarnation, tree, size, root, note)"

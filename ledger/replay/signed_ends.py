@@ -3,7 +3,8 @@
 A round signs a note for each tree that grew, and one that binds both: so whatever one of the first
 says is named by one of the second, and the other way round. A row that is missing shows by that.
 Whether the roots are those of the leaves is for ``ledger.replay.grown_tree``; who signed is looked at
-where the reader brought keys, since keys that the database holds would show nothing.
+where the reader brought keys (``ledger.replay.brought_keys``), since keys that the database holds would
+show nothing.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -15,9 +16,10 @@ from ledger.log import merkle
 from ledger.log.archive.reading import SignedNote
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
-from ledger.log.notes import Key, Note, open_note, parse_note
+from ledger.log.notes import parse_note
 from ledger.log.signed import Signed
 from ledger.log.trees import Tree
+from ledger.replay.brought_keys import BroughtKeys
 from ledger.replay.recorded_tree import RecordedTree
 from ledger.units import FleetName
 
@@ -56,7 +58,7 @@ class SignedEnds:
     recorded: RecordedTree
     fleet: FleetName
     tree: Tree
-    keys: Sequence[Key] = ()
+    keys: BroughtKeys = field(default_factory=BroughtKeys)
     _waiting: list[SignedEnd] = field(default_factory=list)
     """Of notes that bind, beyond what was asked for so far."""
     _bound: AsyncIterator[Sequence[SignedNote]] | None = None
@@ -112,7 +114,7 @@ class SignedEnds:
             parsed = parse_note(note)
             said = parse_checkpoint(parsed.text)
             unlike = None if said.origin.endswith(origin) else f"the origin is {said.origin}"
-            unlike = unlike or self._unsigned(said.origin, parsed)
+            unlike = unlike or self.keys.refusal(said.origin, parsed, counted=True)
         except InvalidRequest as unreadable:
             return Unlike(size, str(unreadable), f"a checkpoint of ...{origin}")
         if unlike is not None:
@@ -146,7 +148,8 @@ class SignedEnds:
             parsed = parse_note(note)
             text = parsed.text
             told = read_bound(text, incarnation)
-            unlike = self._unsigned(told.origin, parsed)
+            # Both trees meet this note.
+            unlike = self.keys.refusal(told.origin, parsed, counted=self.tree == "events")
         except InvalidRequest as unreadable:
             return Unlike(last, str(unreadable), f"a note of ...{origin}")
         counted = told.steps
@@ -164,19 +167,3 @@ class SignedEnds:
         if unlike is not None:
             return Unlike(size, unlike, f"{counted} steps, as the note of ...{origin} says")
         return SignedEnd(size, its_root, incarnation, bound=True)
-
-    def _unsigned(self, origin: str, note: Note) -> str | None:
-        """Why a note is not signed as one of this origin; None if it is.
-
-        That it says so itself is looked at always: else a note of another site than the reader brought
-        keys of would be believed. The signatures are, where he brought the key.
-        """
-        if all(signature.name != origin for signature in note.signatures):
-            return f"{origin} did not sign it"
-        if not any(key.name == origin for key in self.keys):
-            return None
-        try:
-            open_note(note.spelled, self.keys)
-        except InvalidRequest as refusal:
-            return refusal.message
-        return None

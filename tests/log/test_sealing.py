@@ -14,7 +14,7 @@ import pytest_asyncio
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log import fleets, lines, proving
 from ledger.log.checkpoints import parse_checkpoint
-from ledger.log.database import connect
+from ledger.log.database import connect, connected
 from ledger.log.fleets import Fleet
 from ledger.log.notes import COSIGNATURE, Key, open_note, parse_key
 from ledger.log.proofs import parse_proof, verify
@@ -101,6 +101,18 @@ async def test_both_trees_are_signed_and_bound_and_only_news_is_signed_again(
     bound = open_note((tmp_path / "published" / BOTH / "checkpoint").read_bytes(), [key(BOTH)])
     assert bound.text.splitlines()[1] == "decided 11"
     assert await decided.fetchval("SELECT count(*) FROM ledger.checkpoints") == 6
+
+
+async def test_a_fleet_without_news_keeps_no_other_from_being_signed(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
+) -> None:
+    with sealer(tmp_path) as signer:
+        await signer.round(decided)
+        await lines.ingest(decided, [cluster_line(1, fleet="zoo")])
+        await decide_all(database_url)
+        async with connected(database_url, "ledger_signer") as fresh:
+            made = await signer.round(fresh)
+    assert {seal.origin.split("/")[1] for seal in made} == {"zoo"}
 
 
 async def test_what_was_remembered_and_not_recorded_is_signed_again_and_the_same(
