@@ -15,9 +15,11 @@ from ledger.cli.database import complain
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
+    KafkaUnavailable,
     LedgerError,
     LedgerStopped,
     LogUnavailable,
+    NotWitnessed,
     SetupProblem,
 )
 
@@ -76,7 +78,7 @@ def _exit_code(error: LedgerError) -> int:
     match error:
         case InvalidEvent():
             return REFUSED
-        case LogUnavailable():
+        case LogUnavailable() | KafkaUnavailable() | NotWitnessed():
             return UNAVAILABLE
         case LedgerStopped() | DamagedArchive():
             return NEEDS_A_PERSON

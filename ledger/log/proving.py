@@ -1,7 +1,8 @@
 """Write a proof file for an event or a decision: what an outsider needs, beside the key.
 
 The proof stands on the oldest recorded checkpoint that covers the entry, of whatever life of the log,
-since more people may have seen that one. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
+since more people may have seen that one, and
+of its notes on the one with most witnesses. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
 leaf from it and believes nothing else of it.
 """
 
@@ -38,7 +39,8 @@ async def prove(
     with refusals_named():
         row = await connection.fetchrow(
             "SELECT size, root, note FROM ledger.checkpoints"
-            " WHERE fleet = $1 AND tree = $2 AND size > $3 ORDER BY incarnation, size LIMIT 1",
+            " WHERE fleet = $1 AND tree = $2 AND size > $3 ORDER BY incarnation, size, again DESC"
+            " LIMIT 1",
             fleet.number,
             tree,
             index,

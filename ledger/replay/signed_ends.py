@@ -64,6 +64,8 @@ class SignedEnds:
     _bound: AsyncIterator[Sequence[SignedNote]] | None = None
     """The notes that bind and were not read yet."""
     _more: bool = True
+    _steps: dict[int, int] = field(default_factory=dict)
+    """By life: how far its last note that binds has come."""
     _late: int | None = None
     """Where the tree begins that is looked at, if that is later than the log."""
     beginnings: dict[int, Beginning] = field(default_factory=dict)
@@ -75,10 +77,14 @@ class SignedEnds:
     async def through(self, before: int, size: int) -> dict[int, list[SignedEnd]] | Unlike:
         """What was signed of a tree of more than ``before`` leaves and at most ``size``."""
         found: dict[int, list[SignedEnd]] = {}
+        told: dict[tuple[int, int], bytes] = {}
         for incarnation, at, root, note in await self.recorded.signed(before, size):
             said = self._own(incarnation, at, root, note)
+            if not isinstance(said, Unlike) and (incarnation, at) in told:
+                said = _with_more(told[incarnation, at], note, said)
             if isinstance(said, Unlike):
                 return said
+            told[incarnation, at] = note
             found.setdefault(at, []).append(said)
         while self._more and (not self._waiting or self._waiting[-1].size <= size):
             unlike = await self._read_bound()
@@ -92,10 +98,10 @@ class SignedEnds:
             found.setdefault(end.size, []).append(end)
         for at in sorted(found):
             for incarnation in sorted({end.incarnation for end in found[at]}):
-                told = {end.bound for end in found[at] if end.incarnation == incarnation}
+                kinds = {end.bound for end in found[at] if end.incarnation == incarnation}
                 # Of the size it begins with what was signed may lie before the beginning.
-                if told != {False, True} and not (told == {True} and at == self._late):
-                    which = "the note of this tree" if True in told else "the note that binds both"
+                if kinds != {False, True} and not (kinds == {True} and at == self._late):
+                    which = "the note of this tree" if True in kinds else "the note that binds both"
                     return Unlike(at, f"{which} is missing", "both were signed in one round")
         if self.tree == "events":
             for incarnation, (began, _) in self.beginnings.items():
@@ -160,10 +166,21 @@ class SignedEnds:
             unlike = f"{steps} {root.hex()}"
         elif size < last:
             unlike = f"{size} after {last}"
+        elif counted <= self._steps.get(incarnation, -1):
+            unlike = "it is recorded twice"
         elif told.began is not None:
             beginning = Beginning(told.began, told.after)
             if self.beginnings.setdefault(incarnation, beginning) != beginning:
                 unlike = "it began otherwise than an earlier one of this life says"
         if unlike is not None:
             return Unlike(size, unlike, f"{counted} steps, as the note of ...{origin} says")
+        self._steps[incarnation] = counted
         return SignedEnd(size, its_root, incarnation, bound=True)
+
+
+def _with_more(before: bytes, note: bytes, end: SignedEnd) -> SignedEnd | Unlike:
+    """The same end, whose note was recorded before: then with all of its signatures, and more."""
+    fewer, more = (set(parse_note(one).signatures) for one in (before, note))
+    if fewer < more:
+        return end
+    return Unlike(end.size, "the note is recorded twice", "once, or with more witnesses")
