@@ -14,7 +14,6 @@ otherwise:
 ``checkpoint`` is written last, and so is what says how far the directory has come.
 """
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,7 +23,7 @@ from typing import Final, NamedTuple, Protocol, get_args
 import asyncpg
 
 from ledger.errors import InvalidRequest, SetupProblem
-from ledger.log import fleets
+from ledger.log import fleets, whole_files
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import refusals_named
@@ -104,9 +103,8 @@ class Directory:
         for one in notes:
             below = self.folder / one.origin
             try:
-                (below / "checkpoints").mkdir(parents=True, exist_ok=True)
-                _write(below / "checkpoints" / f"{one.size:0{SIZE_DIGITS}}", one.note)
-                _write(below / "checkpoint", one.note)
+                whole_files.write(below / "checkpoints" / f"{one.size:0{SIZE_DIGITS}}", one.note)
+                whole_files.write(below / "checkpoint", one.note)
             except OSError as error:
                 raise SetupProblem(f"{below}: {error.strerror}") from error
 
@@ -162,12 +160,3 @@ async def _recorded(
         if len(rows) < PAGE:
             return
         size, again = rows[-1]["size"], rows[-1]["again"]
-
-
-def _write(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
