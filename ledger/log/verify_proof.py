@@ -6,7 +6,8 @@ For whoever was handed a file and wants to install as little as can be: of this 
     python -m ledger.log.verify_proof FILE --key VKEY [--key VKEY ...] [--json]
     python -m ledger.log.verify_proof FILE --policy POLICY [--json]
 
-Exit code 0: the entry it prints is in the log that the key signs for; 2: it shows nothing, and why.
+Exit code 0: the entry it prints is in the log that the key signs for; 2: it shows nothing, and why;
+64: it was typed wrongly, or a file cannot be read.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from ledger.errors import InvalidRequest
 from ledger.log.notes import parse_key
@@ -23,6 +24,7 @@ from ledger.log.trust import Trust, only, parse_policy
 
 SHOWN: Final = 0
 SHOWS_NOTHING: Final = 2
+MISUSED: Final = 64
 
 
 def checked(
@@ -57,7 +59,7 @@ def checked(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and check the file; the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m ledger.log.verify_proof",
         description="Check a c2sp.org/tlog-proof@v1 offline, with nothing but the file and whom you trust.",
         epilog="Exit code 0: the entry it prints is in the log that the key signs for; 2: it shows"
@@ -76,6 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return checked(
         proof, told.key, policy, as_json=told.json, say=lambda line: sys.stdout.write(f"{line}\n")
     )
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose complaints are not taken for what a proof shows."""
+
+    def error(self, message: str) -> NoReturn:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+        self.print_usage(sys.stderr)
+        self.exit(MISUSED, f"{self.prog}: {message}\n")
 
 
 def _trust(keys: Sequence[str], policy: bytes | None) -> Trust:

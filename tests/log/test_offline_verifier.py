@@ -117,4 +117,5 @@ def test_it_says_why_a_file_shows_nothing(tmp_path: Path) -> None:
         "shows nothing: not_included: the hashes do not lead from the entry to the root\n",
     )
     code, told = alone(str(tmp_path / "none"), "--key", LOG.key.spelled)
-    assert (code, told.splitlines()[-1].endswith("No such file or directory")) == (2, True)
+    assert (code, told.splitlines()[-1].endswith("No such file or directory")) == (64, True)
+    assert alone()[0] == 64
