@@ -34,6 +34,7 @@ from ledger.log.publishing import Directory, Place
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
+from ledger.log.trust import parse_policy
 from ledger.log.witness_server import WitnessServer
 from ledger.log.witnesses import Witness
 from ledger.units import FleetName, Incarnation
@@ -185,6 +186,15 @@ def prove(
     out: Annotated[
         Path | None, typer.Option("--out", help="File; default: standard output.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy",
+            exists=True,
+            dir_okay=False,
+            help="Whom the reader trusts: stand on the oldest signed end that is enough for that.",
+        ),
+    ] = None,
     detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -199,6 +209,10 @@ def prove(
         parts = id_.split("/")
         if len(parts) != (2 if what == "event" else 3) or not all(p.isdecimal() for p in parts[1:]):
             raise SetupProblem(f"{id_!r} is no address of an {what}; see `ledger prove --help`")
+        try:
+            trust = None if policy is None else parse_policy(policy.read_bytes())
+        except InvalidRequest as error:
+            raise SetupProblem(f"{policy}: {error.message}") from error
         url = await locate(database_url, data)
         async with connected(url, "ledger_signer") as connection:
             fleet = await fleets.named(connection, parts[0])
@@ -206,7 +220,13 @@ def prove(
             made_in = None if what == "event" else Incarnation(int(parts[1]))
             archive = await archive_of(connection, fleet, detached)
             proof = await proving.prove(
-                connection, fleet, tree, int(parts[-1]), made_in=made_in, archive=archive
+                connection,
+                fleet,
+                tree,
+                int(parts[-1]),
+                made_in=made_in,
+                archive=archive,
+                policy=trust,
             )
 
         if out is not None:

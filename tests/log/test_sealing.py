@@ -294,6 +294,34 @@ async def test_a_witness_that_is_away_keeps_nobody_from_signing_and_is_asked_aga
     assert (report.diverged, report.notes) == (None, 5)
 
 
+async def test_a_proof_for_a_policy_stands_on_the_oldest_end_that_is_enough_for_it(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
+) -> None:
+    """The witness was away when the first end was signed, and vouches only for the next."""
+    watching = signing(bytes([5]) * 32, "witness.example/w1", type_=COSIGNATURE)
+    trust = parse_policy(
+        f"log {key(EVENTS).spelled}\nwitness w {watching.key.spelled}\nquorum w\n".encode()
+    )
+    fleet = await the_fleet(decided)
+    with sealer(tmp_path) as signer:
+        await signer.round(decided)
+    with pytest.raises(SetupProblem, match="enough for the policy"):
+        await proving.prove(decided, fleet, "events", 3, policy=trust)
+    await more(decided, database_url, 20, 3)
+    with (
+        memory(tmp_path / "witness.json") as vouched,
+        WitnessServer(
+            ("127.0.0.1", 0), signer=watching, logs=[key(EVENTS), key(DECISIONS)], memory=vouched
+        ) as server,
+        sealer(tmp_path, Witness(server.url, watching.key)) as signer,
+    ):
+        await signer.round(decided)
+    for policy, size in ((None, 9), (only(key(EVENTS)), 9), (trust, 12)):
+        proof = await proving.prove(decided, fleet, "events", 3, policy=policy)
+        shown = verify(proof, proof.extra, policy or only(key(EVENTS)))
+        assert shown.checkpoint.size == size
+
+
 async def test_a_note_is_not_recorded_again_without_more_witnesses(
     decided: asyncpg.Connection, tmp_path: Path
 ) -> None:
