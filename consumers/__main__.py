@@ -23,9 +23,11 @@ from consumers.totals import Totals
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
+    KafkaUnavailable,
     LedgerError,
     LedgerStopped,
     LogUnavailable,
+    NotWitnessed,
     SetupProblem,
 )
 
@@ -51,7 +53,7 @@ def exit_code(error: LedgerError) -> int:
     match error:
         case InvalidEvent():
             return 65
-        case LogUnavailable():
+        case LogUnavailable() | KafkaUnavailable() | NotWitnessed():
             return 75
         case LedgerStopped() | DamagedArchive():
             return 76

@@ -2634,10 +2634,13 @@ CREATE TABLE ledger.checkpoints (
     root bytea NOT NULL,
     note bytea NOT NULL,
     signed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    again smallint DEFAULT 0 NOT NULL,
     CONSTRAINT checkpoints_tree_check CHECK ((tree = ANY (ARRAY['events'::text, 'decisions'::text, 'both'::text])))
 );
 
 ALTER TABLE ledger.checkpoints OWNER TO ledger_owner;
+
+COMMENT ON COLUMN ledger.checkpoints.again IS 'How often this note was recorded before, with fewer signatures of witnesses.';
 
 CREATE TABLE ledger.deployments (
     fleet integer NOT NULL,
@@ -4576,7 +4579,7 @@ ALTER TABLE ONLY ledger.bindings
     ADD CONSTRAINT bindings_pkey PRIMARY KEY (fleet, number, instance);
 
 ALTER TABLE ONLY ledger.checkpoints
-    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size);
+    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size, again);
 
 ALTER TABLE ONLY ledger.decided
     ADD CONSTRAINT decided_pkey PRIMARY KEY (fleet, through);

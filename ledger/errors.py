@@ -12,8 +12,7 @@ what to do without reading its message:
 ``DamagedArchive``    a file is not what was written: fetch another copy of it
 
 A broken promise of our own is an ``assert``: never caught, always loud. What a replay finds is a
-report, not an error.
-Messages begin with the address of what they speak of.
+report, not an error. Messages begin with the address of what they speak of.
 """
 
 from typing import Literal
@@ -79,6 +78,10 @@ class LogUnavailable(LedgerError):
 
 class KafkaUnavailable(LedgerError):
     """Kafka could not be reached, or its client gave up; what was taken so far is in the log."""
+
+
+class NotWitnessed(LedgerError):
+    """A witness has not vouched for what was signed; it is asked again in the next round."""
 
 
 class WrongPosition(LedgerError):

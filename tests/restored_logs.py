@@ -6,6 +6,7 @@ from ledger.errors import LedgerStopped
 from ledger.log import fleets, lines, recovery
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
+from ledger.log.publishing import Directory
 from ledger.log.recovery import Assessment, Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
@@ -32,7 +33,7 @@ async def grow(database: Restorable, first: int, count: int) -> None:
 
 async def sealed(database: Restorable, folder: Path, name: str = "test") -> LedgerStopped | None:
     with memory(folder / "signed.json") as remembered:
-        sealer = Sealer(SITE, remembered, folder / "notes")
+        sealer = Sealer(SITE, remembered, [Directory(folder / "notes")])
         async with connected(database.url, "ledger_signer") as connection:
             await sealer.round(connection)
     return sealer.stopped.get(name)

@@ -35,7 +35,8 @@ def verify(
         list[str] | None,
         typer.Option(
             "--key",
-            help="Key of an origin (`ledger key show`): look who signed; may be given again.",
+            help="Key of an origin (`ledger key show`), or of a witness; may be given again. Then every"
+            " note must be signed with one of them, and each of them must have signed one.",
         ),
     ] = None,
     archive: ArchiveOption = None,
@@ -77,6 +78,8 @@ def verify(
                 ]
         async with connected(await locate(database_url, data), "ledger_signer") as connection:
             wanted = await _wanted(connection, fleet)
+            if keys and not wanted:
+                raise SetupProblem("there is no fleet yet, so nothing that a key could have signed")
             with _progress(hidden=as_json) as told:
                 return [
                     report
@@ -127,11 +130,16 @@ def _print(report: Report) -> None:
     typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
     if report.begins_at:
         typer.echo(f"  from position {report.begins_at} on; the tree before it is believed")
+    if report.notes is not None:
+        typer.echo(f"{report.notes:>12,} signed notes verified")
     trouble = report.diverged
     if trouble is None:
         typer.echo(f"fleet {report.fleet} is whole")
         return
-    typer.echo(f"{trouble.trouble} at position {trouble.position}, decision {trouble.decision}")
+    place = ""
+    if (trouble.position, trouble.decision) != (None, None):
+        place = f" at position {trouble.position}, decision {trouble.decision}"
+    typer.echo(f"fleet {report.fleet}: {trouble.trouble}{place}")
     for name in ("subject", "path", "recorded", "recomputed"):
         value = getattr(trouble, name)
         if value is not None:

@@ -46,6 +46,7 @@ COMMANDS: Final[dict[str, tuple[str, Callable[[], Any]]]] = {
     "verify-proof": (ASK, lambda: _module("sealing").verify_proof),
     "solve": (ASK, lambda: _module("solve.main").solve),
     "export": (RUN, lambda: _module("archiving").export),
+    "tiles": (RUN, lambda: _module("tiles").tiles),
     "migrate": (RUN, lambda: _module("operating").migrate),
     "maintain": (RUN, lambda: _module("operating").maintain),
     "recover": (RUN, lambda: _module("recovering").recover),

@@ -15,9 +15,11 @@ from ledger.cli.database import complain
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
+    KafkaUnavailable,
     LedgerError,
     LedgerStopped,
     LogUnavailable,
+    NotWitnessed,
     SetupProblem,
 )
 
@@ -77,7 +79,7 @@ def exit_code(error: LedgerError) -> int:
     match error:
         case InvalidEvent():
             return REFUSED
-        case LogUnavailable():
+        case LogUnavailable() | KafkaUnavailable() | NotWitnessed():
             return UNAVAILABLE
         case LedgerStopped() | DamagedArchive():
             return NEEDS_A_PERSON

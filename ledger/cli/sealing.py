@@ -1,8 +1,8 @@
 """``ledger seal``, ``key``, ``prove``, ``verify-proof`` and ``witness``: what outsiders can check."""
 
 import asyncio
-import json
 import sys
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,17 +25,18 @@ from ledger.cli.logs import LogLevel
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
 from ledger.log import fleets, proving, signing_keys
+from ledger.log import verify_proof as offline
 from ledger.log.database import connected
 from ledger.log.detached import archive_of
 from ledger.log.notes import COSIGNATURE, parse_key
-from ledger.log.proofs import Proof, Shown, parse_proof, verify
+from ledger.log.proofs import Proof
+from ledger.log.publishing import Directory, Place
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
-from ledger.log.trust import Trust, only, parse_policy
+from ledger.log.trust import parse_policy
 from ledger.log.witness_server import WitnessServer
 from ledger.log.witnesses import Witness
-from ledger.replay.report import INVALID
 from ledger.units import FleetName, Incarnation
 
 SiteOption = Annotated[
@@ -103,6 +104,14 @@ def seal(
     publish: Annotated[
         Path | None, typer.Option("--publish", help="Directory for the signed notes.")
     ] = None,
+    kafka: Annotated[
+        bool,
+        typer.Option(
+            "--kafka",
+            help="Also send the signed notes to the topic ledger.notes; reached as LEDGER_KAFKA_* say"
+            " (docs/operating-kafka.md).",
+        ),
+    ] = False,
     witness: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,6 +133,9 @@ def seal(
     Run it on a machine of its own, with a login that is only in ledger_signer. Without a witness, or
     a copy of what is published where nobody can rewrite it, whoever has the key and the database can
     still tell two stories: docs/proofs.md says what is protected by what.
+
+    What could not be published, or was not witnessed, is tried again in later rounds; with --once the
+    exit code then is not 0.
     """
     logs.configure_as_asked(log_level)
 
@@ -133,9 +145,13 @@ def seal(
         url = await (locate(database_url, data) if once else waited_for(database_url, data, stop))
         if url is None:
             return
-        with memory(remember) as remembered:
+        async with AsyncExitStack() as open_:
+            remembered = open_.enter_context(memory(remember))
+            places: list[Place] = [] if publish is None else [Directory(publish)]
+            if kafka:
+                places.append(await open_.enter_async_context(_notes_topic(remember)))
             only_these = frozenset(fleet) if fleet else None
-            sealer = Sealer(signer, remembered, publish, asked, only_these, detached)
+            sealer = Sealer(signer, remembered, places, asked, only_these, detached)
             while not stop.is_set():
                 try:
                     async with connected(url, "ledger_signer") as connection:
@@ -151,8 +167,9 @@ def seal(
                     await pause(stop, RECONNECT_SECONDS)
                 if once:
                     break
-        if once and sealer.stopped:
-            raise sealer.stopped[min(sealer.stopped)]
+        trouble = sealer.trouble() if once else None
+        if trouble is not None:
+            raise trouble
 
     run_until_asked(main)
 
@@ -169,6 +186,15 @@ def prove(
     out: Annotated[
         Path | None, typer.Option("--out", help="File; default: standard output.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy",
+            exists=True,
+            dir_okay=False,
+            help="Whom the reader trusts: stand on the oldest signed end that is enough for that.",
+        ),
+    ] = None,
     detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -183,21 +209,37 @@ def prove(
         parts = id_.split("/")
         if len(parts) != (2 if what == "event" else 3) or not all(p.isdecimal() for p in parts[1:]):
             raise SetupProblem(f"{id_!r} is no address of an {what}; see `ledger prove --help`")
+        try:
+            trust = None if policy is None else parse_policy(policy.read_bytes())
+        except InvalidRequest as error:
+            raise SetupProblem(f"{policy}: {error.message}") from error
         url = await locate(database_url, data)
         async with connected(url, "ledger_signer") as connection:
             fleet = await fleets.named(connection, parts[0])
             tree: Literal["events", "decisions"] = "events" if what == "event" else "decisions"
             made_in = None if what == "event" else Incarnation(int(parts[1]))
             archive = await archive_of(connection, fleet, detached)
-            return await proving.prove(
-                connection, fleet, tree, int(parts[-1]), made_in=made_in, archive=archive
+            proof = await proving.prove(
+                connection,
+                fleet,
+                tree,
+                int(parts[-1]),
+                made_in=made_in,
+                archive=archive,
+                policy=trust,
             )
+
+        if out is not None:
+            try:
+                out.write_bytes(proof.spelled)
+            except OSError as error:
+                raise SetupProblem(f"{out}: {error.strerror}") from error
+        return proof
 
     proof = run(main)
     if out is None:
         sys.stdout.buffer.write(proof.spelled)
     else:
-        out.write_bytes(proof.spelled)
         aside.print(f"{out} shows {what} {id_}")
 
 
@@ -217,28 +259,12 @@ def verify_proof(
     """Check a proof offline: no database, nothing but the file and whom you trust.
 
     Exit code 0: the entry it prints is in the log that the key signs for; 2: it shows nothing, and
-    why.
+    why. `python -m ledger.log.verify_proof` is the same with nothing but Python and cryptography.
     """
-    try:
-        proof = parse_proof(file.read_bytes())
-        shown = verify(proof, proof.extra, _trust(key or [], policy))
-    except InvalidRequest as refusal:
-        if as_json:
-            typer.echo(json.dumps({"shown": False, "why": refusal.code, "detail": refusal.message}))
-        else:
-            typer.echo(f"shows nothing: {refusal}")
-        raise typer.Exit(INVALID) from refusal
-    entry = json.loads(proof.extra)
-    if as_json:
-        typer.echo(json.dumps({"shown": True, **_shown(shown), "entry": entry}))
-        return
-    typer.echo(
-        f"entry {shown.index} of {shown.checkpoint.origin}, which had {shown.checkpoint.size}"
+    said = None if policy is None else policy.read_bytes()
+    raise typer.Exit(
+        offline.checked(file.read_bytes(), key or [], said, as_json=as_json, say=typer.echo)
     )
-    typer.echo(f"signed by {shown.log.name}")
-    for name, seconds in ((each.name, seconds) for each, seconds in shown.witnesses):
-        typer.echo(f"seen by {name} at {seconds} seconds of Unix time")
-    typer.echo(json.dumps(entry, indent=2))
 
 
 def witness(
@@ -282,28 +308,30 @@ def witness(
     run_until_asked(main)
 
 
+def _notes_topic(remember: Path) -> AbstractAsyncContextManager[Place]:
+    """The topic of the notes; what it has is remembered beside the signer's memory."""
+    from consumers.notes import notes_topic
+    from consumers.settings import Settings
+
+    return notes_topic(Settings(), remember.with_name(f"{remember.name}.kafka"))
+
+
 def _witness(told: str) -> Witness:
     # A key holds equal signs only at its end, and no address begins with one.
-    spelled, _, url = told.rpartition("=http")
+    spelled, place, url = told.rpartition("=http")
+    if not place:
+        spelled = told
     try:
         key = parse_key(spelled)
     except InvalidRequest as error:
         raise SetupProblem(f"--witness: {error.message}") from error
+    if key.type != COSIGNATURE:
+        raise SetupProblem(
+            f"--witness: {key.name}: this key signs for a log and never vouches for one; a witness"
+            " says its own when it starts"
+        )
+    if not place:
+        raise SetupProblem(
+            f"--witness: {key.name}: there is no address behind the key, as VKEY=URL"
+        )
     return Witness(f"http{url}", key)
-
-
-def _trust(keys: list[str], policy: Path | None) -> Trust:
-    if bool(keys) == (policy is not None):
-        raise InvalidRequest("no_trust", "say whom you trust: --key or --policy, one of them")
-    return only(*map(parse_key, keys)) if policy is None else parse_policy(policy.read_bytes())
-
-
-def _shown(shown: Shown) -> dict[str, object]:
-    return {
-        "origin": shown.checkpoint.origin,
-        "index": shown.index,
-        "size": shown.checkpoint.size,
-        "root": shown.checkpoint.root.hex(),
-        "log": shown.log.name,
-        "witnesses": [[key.name, seconds] for key, seconds in shown.witnesses],
-    }

@@ -23,6 +23,7 @@ TOPICS: Final[Mapping[str, Family]] = {
 """Which family each Kafka topic carries."""
 DECISIONS: Final = "ledger.decisions"
 DEAD_LETTERS: Final = "ledger.deadletter"
+NOTES: Final = "ledger.notes"
 
 _SCHEMA_FORMAT: Final = "application/schema+json;version=draft-2020-12"
 _STRUCTURED: Final = "application/cloudevents+json"
@@ -72,6 +73,12 @@ def describe() -> dict[str, Any]:
                 ["deadletter"],
                 "the key that the message had",
             ),
+            NOTES: _channel(
+                NOTES,
+                "What was signed of the trees, origin by origin in the order of sizes.",
+                ["note"],
+                "the origin",
+            ),
         },
         "operations": {
             **{
@@ -92,6 +99,11 @@ def describe() -> dict[str, Any]:
                 "channel": {"$ref": f"#/channels/{DEAD_LETTERS}"},
                 "summary": "What nobody should lose and nobody could read.",
             },
+            "publish notes": {
+                "action": "send",
+                "channel": {"$ref": f"#/channels/{NOTES}"},
+                "summary": "What a later audit holds the log against, sent by whoever has the signing key.",
+            },
         },
         "components": {
             "messages": {
@@ -107,6 +119,13 @@ def describe() -> dict[str, Any]:
                     "title": "A refused message",
                     "summary": "The message's own value, with the reason in its headers.",
                     "payload": {},
+                },
+                "note": {
+                    "name": "note",
+                    "title": "A signed note",
+                    "summary": "A C2SP signed note, as docs/proofs.md describes the three of a fleet.",
+                    "contentType": "text/plain; charset=UTF-8",
+                    "payload": {"type": "string"},
                 },
             }
         },

@@ -5,8 +5,7 @@ checkpoint of a tree that has that root. It shows that the entry stood there whe
 signed. It does not show that the log has told everybody the same: for that the reader's policy asks
 for the word of witnesses (``ledger.log.trust``).
 
-``verify`` is all that an outsider needs to run; with the modules it imports it is a few hundred
-lines over the standard library and ``cryptography``.
+An outsider runs ``ledger.log.verify_proof``, over the standard library and ``cryptography``.
 """
 
 from base64 import b64encode

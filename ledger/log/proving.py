@@ -1,21 +1,30 @@
 """Write a proof file for an event or a decision: what an outsider needs, beside the key.
 
 The proof stands on the oldest recorded checkpoint that covers the entry, of whatever life of the log,
-since more people may have seen that one. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
+since more people may have seen that one, and
+of its notes on the one with most witnesses. A reader's policy may ask for witnesses who were away then:
+told of it, the proof stands on the oldest that is enough for that reader. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
 leaf from it and believes nothing else of it.
 """
 
+from typing import Final
+
 import asyncpg
 
-from ledger.errors import DamagedArchive, SetupProblem
+from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
 from ledger.log import detached, merkle, tree_proofs
 from ledger.log.archive.reading import Archive
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf_data
+from ledger.log.notes import open_note
 from ledger.log.proofs import Proof
 from ledger.log.trees import Tree
+from ledger.log.trust import Trust
 from ledger.units import Incarnation, Position
+
+_PAGE: Final = 100
+"""Checkpoints looked at together, where a policy asks for more than a signature."""
 
 
 async def prove(
@@ -26,6 +35,7 @@ async def prove(
     *,
     made_in: Incarnation | None = None,
     archive: Archive | None = None,
+    policy: Trust | None = None,
 ) -> Proof:
     """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on.
 
@@ -35,17 +45,12 @@ async def prove(
     """
     if made_in is not None:
         await _require_made_in(connection, fleet, index, made_in)
-    with refusals_named():
-        row = await connection.fetchrow(
-            "SELECT size, root, note FROM ledger.checkpoints"
-            " WHERE fleet = $1 AND tree = $2 AND size > $3 ORDER BY incarnation, size LIMIT 1",
-            fleet.number,
-            tree,
-            index,
-        )
+    row = await _checkpoint(connection, fleet, tree, index, policy)
     if row is None:
+        enough = "" if policy is None else " and is enough for the policy"
         raise SetupProblem(
-            f"{fleet.name}: no signed checkpoint of its {tree} reaches {index}; see `ledger seal`"
+            f"{fleet.name}: no signed checkpoint of its {tree} reaches {index}{enough};"
+            " see `ledger seal`"
         )
     hashes = await tree_proofs.inclusion(
         connection, fleet, tree, index, size=row["size"], archive=archive
@@ -60,6 +65,41 @@ async def prove(
             f"{tree} {index} there does not lead to the root that was signed",
         )
     return Proof(index, hashes, row["note"], entry)
+
+
+async def _checkpoint(
+    connection: asyncpg.Connection, fleet: Fleet, tree: Tree, index: int, policy: Trust | None
+) -> asyncpg.Record | None:
+    """The oldest that covers an entry, and is enough for a reader if one is told of."""
+    last = (0, 0, 0)
+    while True:
+        with refusals_named():
+            rows = await connection.fetch(
+                "SELECT incarnation, size, again, root, note FROM ledger.checkpoints"
+                " WHERE fleet = $1 AND tree = $2 AND size > $3"
+                " AND (incarnation, size, -again) > ($4, $5, $6)"
+                " ORDER BY incarnation, size, -again LIMIT $7",
+                fleet.number,
+                tree,
+                index,
+                *last,
+                1 if policy is None else _PAGE,
+            )
+        for row in rows:
+            if policy is None or _is_enough(row["note"], policy):
+                return row
+        if len(rows) < _PAGE:
+            return None
+        last = (rows[-1]["incarnation"], rows[-1]["size"], -rows[-1]["again"])
+
+
+def _is_enough(note: bytes, policy: Trust) -> bool:
+    try:
+        opened = open_note(note, policy.keys)
+    except InvalidRequest:
+        return False
+    held = [key for key, _ in opened.verified]
+    return policy.suffices(held) and any(key in policy.logs for key in held)
 
 
 async def _require_made_in(

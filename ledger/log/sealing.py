@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
-from ledger.errors import LedgerStopped
+from ledger.errors import InvalidRequest, LedgerStopped
 from ledger.log import lives, merkle, stops, tree_proofs, trees
 from ledger.log.archive.reading import Archive
 from ledger.log.checkpoints import Checkpoint
@@ -32,7 +32,7 @@ from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
 from ledger.log.fleets import Fleet
 from ledger.log.lives import Life
-from ledger.log.notes import Note, Signature
+from ledger.log.notes import Note, Signature, parse_note
 from ledger.log.signed import Memory, Signed
 from ledger.log.signing_keys import Sealed, life_of, origin, signing
 from ledger.log.stops import Stop
@@ -61,6 +61,8 @@ class Seal:
     incarnation: Incarnation
     head: Signed
     note: Note
+    again: int = 0
+    """How often it was recorded before, with fewer witnesses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +159,17 @@ async def seal(
 
 
 async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[Seal]) -> None:
-    """Keep what was signed beside the log, for those who ask for proofs."""
+    """Keep what was signed beside the log, for those who ask for proofs.
+
+    A note that is there with fewer witnesses is kept beside the one with more.
+    """
+    if not seals:
+        # asyncpg leaves a new connection in a transaction that was told to do something with nothing.
+        return
     with refusals_named():
         await connection.executemany(
-            "INSERT INTO ledger.checkpoints (fleet, incarnation, tree, size, root, note)"
-            " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+            "INSERT INTO ledger.checkpoints (fleet, incarnation, tree, size, root, note, again)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
             [
                 (
                     fleet.number,
@@ -170,6 +178,7 @@ async def record(connection: asyncpg.Connection, fleet: Fleet, seals: Sequence[S
                     seal.head.size,
                     seal.head.root,
                     seal.note.spelled,
+                    seal.again,
                 )
                 for seal in seals
             ],
@@ -189,6 +198,35 @@ async def newest(
             tree,
         )
     return None if row is None else Signed(row["size"], row["root"])
+
+
+async def newest_seal(
+    connection: asyncpg.Connection, fleet: Fleet, site: Site, tree: Tree
+) -> Seal | None:
+    """The newest recorded end of a tree in the life that its log is in, if this site signed it.
+
+    Recorded once more it is the next note of this end.
+    """
+    incarnation = (await lives.newest(connection, fleet)).incarnation
+    name = origin(site.name, fleet.name, incarnation, tree)
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT size, root, note, again FROM ledger.checkpoints"
+            " WHERE fleet = $1 AND incarnation = $2 AND tree = $3"
+            " ORDER BY size DESC, again DESC LIMIT 1",
+            fleet.number,
+            incarnation,
+            tree,
+        )
+    if row is None:
+        return None
+    try:
+        note = parse_note(row["note"])
+    except InvalidRequest as error:
+        raise LedgerStopped(f"fleet {fleet.name}: checkpoint_mismatch: {error}") from error
+    if note.text.partition("\n")[0] != name:
+        return None
+    return Seal(tree, name, incarnation, Signed(row["size"], row["root"]), note, row["again"] + 1)
 
 
 def bound(name: str, now: End) -> str:

@@ -96,6 +96,11 @@ def entries_path(index: int, *, size: int) -> str:
     return f"tile/entries/{_numbered(tile.index, tile.width)}"
 
 
+def entry_path(index: int) -> str:
+    """Where an entry is served alone that is too long for a bundle: a place of ours, not of C2SP."""
+    return f"entry/{_numbered(index, TILE_WIDTH)}"
+
+
 def entry_bundle(entries: Sequence[bytes]) -> bytes:
     """The leaves of one tile as a served bundle: each after its length in two bytes."""
     assert 1 <= len(entries) <= TILE_WIDTH

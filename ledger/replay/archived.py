@@ -25,6 +25,7 @@ from ledger.log.decisions import NOTHING_DECIDED
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
 from ledger.log.trees import Tree
+from ledger.replay.brought_keys import BroughtKeys
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import (
     COLUMNS,
@@ -110,20 +111,21 @@ async def verify(
     archive: Archive, *, keys: Sequence[Key] = (), on_progress: OnProgress | None = None
 ) -> Verified:
     """Look at every file of an archive, and recompute both trees from its rows."""
+    brought = BroughtKeys(keys)
     begins = archive.manifest.begins
     trouble = damage(archive) or _genesis(archive)
     if trouble is not None:
         return Verified(begins.events, begins.decisions, archive.through, trouble)
     with seldom_collected():
-        events, trouble = await _events(archive, keys, on_progress)
+        events, trouble = await _events(archive, brought, on_progress)
         if trouble is not None:
             return Verified(events, begins.decisions, archive.through, trouble)
-        decided, trouble = await _decisions(archive, keys, on_progress)
-    return Verified(events, decided, archive.through, trouble)
+        decided, trouble = await _decisions(archive, brought, on_progress)
+    return Verified(events, decided, archive.through, trouble, brought.notes, brought.used)
 
 
 async def _events(
-    archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
+    archive: Archive, keys: BroughtKeys, on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
     manifest = archive.manifest
     tree = _begun(archive, "events", keys)
@@ -165,7 +167,7 @@ def _of_lives(archive: Archive, rows: Sequence[Row]) -> Divergence | None:
 
 
 async def _decisions(
-    archive: Archive, keys: Sequence[Key], on_progress: OnProgress | None
+    archive: Archive, keys: BroughtKeys, on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
     tree = _begun(archive, "decisions", keys)
     try:
@@ -183,7 +185,7 @@ async def _decisions(
         return tree.frontier, replace(told(damaged), decision=tree.frontier.size)
 
 
-def _begun(archive: Archive, tree: Tree, keys: Sequence[Key]) -> GrownTree:
+def _begun(archive: Archive, tree: Tree, keys: BroughtKeys) -> GrownTree:
     """A tree as it was where the archive begins."""
     frontier = archive.manifest.begins.of(tree)
     return GrownTree(

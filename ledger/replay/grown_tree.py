@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from ledger.log import merkle
 from ledger.log.merkle import TILE_HEIGHT, TileHash
-from ledger.log.notes import Key
 from ledger.log.trees import Tree
+from ledger.replay.brought_keys import BroughtKeys
 from ledger.replay.recorded_tree import Head, RecordedTree
 from ledger.replay.report import ABSENT, Divergence, Trouble
 from ledger.replay.signed_ends import SignedEnd, SignedEnds, Unlike
@@ -28,7 +28,7 @@ class GrownTree:
     recorded: RecordedTree
     fleet: FleetName
     tree: Tree
-    keys: Sequence[Key] = ()
+    keys: BroughtKeys = field(default_factory=BroughtKeys)
     """Of those who sign, where the reader knows them."""
     frontier: merkle.Frontier = merkle.EMPTY
     """The tree so far; what it begins with is believed until its root is met."""

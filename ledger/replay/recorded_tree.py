@@ -121,7 +121,7 @@ class TreeInDatabase:
             rows = await self.connection.fetch(
                 "SELECT incarnation, size, root, note FROM ledger.checkpoints"
                 " WHERE fleet = $1 AND tree = $2 AND size > $3 AND size <= $4"
-                " ORDER BY size, incarnation",
+                " ORDER BY size, incarnation, again",
                 self.fleet.number,
                 self.tree,
                 after,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ledger.facts.canonical import Plain
+from ledger.log.notes import Key
 
 SAME: Final = 0
 DIVERGED: Final = 1
@@ -130,6 +131,10 @@ class Report:
     """None where nothing was recomputed."""
     begins_at: int = 0
     """The first position that was read: another one than 0 in an archive of later ones."""
+    notes: int | None = None
+    """How many signed notes the reader's keys verified; None where no key was brought."""
+    used: frozenset[Key] = frozenset()
+    """The keys that verified one."""
 
     @property
     def exit_code(self) -> int:
@@ -155,6 +160,8 @@ class Report:
             told["shown"] = self.shown.as_plain()
         if self.begins_at:
             told["begins_at"] = self.begins_at
+        if self.notes is not None:
+            told["notes_verified"] = self.notes
         return told
 
 

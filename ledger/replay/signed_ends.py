@@ -3,7 +3,8 @@
 A round signs a note for each tree that grew, and one that binds both: so whatever one of the first
 says is named by one of the second, and the other way round. A row that is missing shows by that.
 Whether the roots are those of the leaves is for ``ledger.replay.grown_tree``; who signed is looked at
-where the reader brought keys, since keys that the database holds would show nothing.
+where the reader brought keys (``ledger.replay.brought_keys``), since keys that the database holds would
+show nothing.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -15,9 +16,10 @@ from ledger.log import merkle
 from ledger.log.archive.reading import SignedNote
 from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
-from ledger.log.notes import Key, Note, open_note, parse_note
+from ledger.log.notes import parse_note
 from ledger.log.signed import Signed
 from ledger.log.trees import Tree
+from ledger.replay.brought_keys import BroughtKeys
 from ledger.replay.recorded_tree import RecordedTree
 from ledger.units import FleetName
 
@@ -56,12 +58,14 @@ class SignedEnds:
     recorded: RecordedTree
     fleet: FleetName
     tree: Tree
-    keys: Sequence[Key] = ()
+    keys: BroughtKeys = field(default_factory=BroughtKeys)
     _waiting: list[SignedEnd] = field(default_factory=list)
     """Of notes that bind, beyond what was asked for so far."""
     _bound: AsyncIterator[Sequence[SignedNote]] | None = None
     """The notes that bind and were not read yet."""
     _more: bool = True
+    _steps: dict[int, int] = field(default_factory=dict)
+    """By life: how far its last note that binds has come."""
     _late: int | None = None
     """Where the tree begins that is looked at, if that is later than the log."""
     beginnings: dict[int, Beginning] = field(default_factory=dict)
@@ -73,10 +77,14 @@ class SignedEnds:
     async def through(self, before: int, size: int) -> dict[int, list[SignedEnd]] | Unlike:
         """What was signed of a tree of more than ``before`` leaves and at most ``size``."""
         found: dict[int, list[SignedEnd]] = {}
+        told: dict[tuple[int, int], bytes] = {}
         for incarnation, at, root, note in await self.recorded.signed(before, size):
             said = self._own(incarnation, at, root, note)
+            if not isinstance(said, Unlike) and (incarnation, at) in told:
+                said = _with_more(told[incarnation, at], note, said)
             if isinstance(said, Unlike):
                 return said
+            told[incarnation, at] = note
             found.setdefault(at, []).append(said)
         while self._more and (not self._waiting or self._waiting[-1].size <= size):
             unlike = await self._read_bound()
@@ -90,10 +98,10 @@ class SignedEnds:
             found.setdefault(end.size, []).append(end)
         for at in sorted(found):
             for incarnation in sorted({end.incarnation for end in found[at]}):
-                told = {end.bound for end in found[at] if end.incarnation == incarnation}
+                kinds = {end.bound for end in found[at] if end.incarnation == incarnation}
                 # Of the size it begins with what was signed may lie before the beginning.
-                if told != {False, True} and not (told == {True} and at == self._late):
-                    which = "the note of this tree" if True in told else "the note that binds both"
+                if kinds != {False, True} and not (kinds == {True} and at == self._late):
+                    which = "the note of this tree" if True in kinds else "the note that binds both"
                     return Unlike(at, f"{which} is missing", "both were signed in one round")
         if self.tree == "events":
             for incarnation, (began, _) in self.beginnings.items():
@@ -112,7 +120,7 @@ class SignedEnds:
             parsed = parse_note(note)
             said = parse_checkpoint(parsed.text)
             unlike = None if said.origin.endswith(origin) else f"the origin is {said.origin}"
-            unlike = unlike or self._unsigned(said.origin, parsed)
+            unlike = unlike or self.keys.refusal(said.origin, parsed, counted=True)
         except InvalidRequest as unreadable:
             return Unlike(size, str(unreadable), f"a checkpoint of ...{origin}")
         if unlike is not None:
@@ -146,7 +154,8 @@ class SignedEnds:
             parsed = parse_note(note)
             text = parsed.text
             told = read_bound(text, incarnation)
-            unlike = self._unsigned(told.origin, parsed)
+            # Both trees meet this note.
+            unlike = self.keys.refusal(told.origin, parsed, counted=self.tree == "events")
         except InvalidRequest as unreadable:
             return Unlike(last, str(unreadable), f"a note of ...{origin}")
         counted = told.steps
@@ -157,26 +166,21 @@ class SignedEnds:
             unlike = f"{steps} {root.hex()}"
         elif size < last:
             unlike = f"{size} after {last}"
+        elif counted <= self._steps.get(incarnation, -1):
+            unlike = "it is recorded twice"
         elif told.began is not None:
             beginning = Beginning(told.began, told.after)
             if self.beginnings.setdefault(incarnation, beginning) != beginning:
                 unlike = "it began otherwise than an earlier one of this life says"
         if unlike is not None:
             return Unlike(size, unlike, f"{counted} steps, as the note of ...{origin} says")
+        self._steps[incarnation] = counted
         return SignedEnd(size, its_root, incarnation, bound=True)
 
-    def _unsigned(self, origin: str, note: Note) -> str | None:
-        """Why a note is not signed as one of this origin; None if it is.
 
-        That it says so itself is looked at always: else a note of another site than the reader brought
-        keys of would be believed. The signatures are, where he brought the key.
-        """
-        if all(signature.name != origin for signature in note.signatures):
-            return f"{origin} did not sign it"
-        if not any(key.name == origin for key in self.keys):
-            return None
-        try:
-            open_note(note.spelled, self.keys)
-        except InvalidRequest as refusal:
-            return refusal.message
-        return None
+def _with_more(before: bytes, note: bytes, end: SignedEnd) -> SignedEnd | Unlike:
+    """The same end, whose note was recorded before: then with all of its signatures, and more."""
+    fewer, more = (set(parse_note(one).signatures) for one in (before, note))
+    if fewer < more:
+        return end
+    return Unlike(end.size, "the note is recorded twice", "once, or with more witnesses")

@@ -19,6 +19,7 @@ from ledger.log.fleets import Fleet
 from ledger.log.garbage import seldom_collected
 from ledger.log.notes import Key
 from ledger.log.trees import TREES, recorded_root
+from ledger.replay.brought_keys import BroughtKeys
 from ledger.replay.grown_tree import GrownTree
 from ledger.replay.leaves import (
     INCARNATION,
@@ -51,6 +52,10 @@ class Verified:
     decisions: merkle.Frontier
     through: Position
     trouble: Divergence | None
+    notes: int | None = None
+    """How many signed notes the keys that were brought verified; None where none were."""
+    used: frozenset[Key] = frozenset()
+    """The keys that verified one."""
 
 
 async def verify(
@@ -67,15 +72,16 @@ async def verify(
     the events as of a head found after it. With ``keys`` of those who sign, who signed is looked at
     too.
     """
+    brought = BroughtKeys(keys)
     through, count = await decisions.cursor(connection, fleet)
     beyond = await _beyond(connection, fleet)
     with seldom_collected():
-        events, trouble = await events_verified(connection, fleet, keys, on_progress, archive)
+        events, trouble = await events_verified(connection, fleet, brought, on_progress, archive)
         if trouble is not None or (beyond is not None and beyond.decision is None):
             return Verified(events, merkle.EMPTY, through, _first(beyond, trouble))
-        decided, trouble = await _decisions(connection, fleet, count, keys, on_progress)
+        decided, trouble = await _decisions(connection, fleet, count, brought, on_progress)
         trouble = _first(beyond, trouble) or await _turns(connection, fleet, through)
-    return Verified(events, decided, through, trouble)
+    return Verified(events, decided, through, trouble, brought.notes, brought.used)
 
 
 async def report(
@@ -101,18 +107,21 @@ def reported(fleet: Fleet, verified: Verified) -> Report:
         decision_root=verified.decisions.root().hex(),
         decided_through=verified.through,
         diverged=verified.trouble,
+        notes=verified.notes,
+        used=verified.used,
     )
 
 
 async def events_verified(
     connection: Connection,
     fleet: Fleet,
-    keys: Sequence[Key] = (),
+    keys: BroughtKeys | None = None,
     on_progress: OnProgress | None = None,
     archive: Archive | None = None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
     """The tree of the events, recomputed from their rows as far as they fit."""
-    tree = GrownTree(TreeInDatabase(connection, fleet, "events"), fleet.name, "events", keys)
+    records = TreeInDatabase(connection, fleet, "events")
+    tree = GrownTree(records, fleet.name, "events", keys or BroughtKeys())
     size, root = await recorded_root(connection, fleet.number, "events")
     pages = EventPages(connection, fleet, archive, before=size)
     clock = 0
@@ -206,7 +215,7 @@ async def _decisions(
     connection: Connection,
     fleet: Fleet,
     count: int,
-    keys: Sequence[Key],
+    keys: BroughtKeys,
     on_progress: OnProgress | None,
 ) -> tuple[merkle.Frontier, Divergence | None]:
     tree = GrownTree(TreeInDatabase(connection, fleet, "decisions"), fleet.name, "decisions", keys)

@@ -34,6 +34,7 @@ TOPICS = {
     "ledger.control",
     "ledger.decisions",
     "ledger.deadletter",
+    "ledger.notes",
 }
 
 

@@ -76,3 +76,5 @@ async def test_from_a_log_to_a_proof(database_url: str, tmp_path: Path) -> None:
     shown = ledger(["verify-proof", "decision-7.tlog-proof", "--key", keys[1]])
     assert "entry 7 of ledger.example/shop/1/decisions" in shown
     ledger(["verify-proof", "event-3.tlog-proof", "--key", keys[1]], code=2)
+    assert "10 entries of ledger.example/shop/1/events, 10 of them new" in told["tiles shop"]
+    assert (tmp_path / "tiles" / origins[0] / "tile/entries/000.p/10").exists()

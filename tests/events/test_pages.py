@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 import pytest
 
 from ledger import errors
-from ledger.cli.run import _exit_code
+from ledger.cli.run import exit_code
 from ledger.errors import InvalidReason, LedgerError
 from ledger.events import contract, contract_values, envelope, quantities, strict_json
 from ledger.events.codec import Accepted, accept_line
@@ -166,7 +166,7 @@ def test_every_error_is_on_the_page_with_its_exit_code() -> None:
     for name, code in rows.items():
         if code:
             kind = defined[name]
-            assert int(code) == _exit_code(kind.__new__(kind)), name
+            assert int(code) == exit_code(kind.__new__(kind)), name
 
 
 def test_every_reason_for_a_partition_to_stop_is_on_the_page() -> None:

@@ -11,20 +11,23 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from ledger.errors import InvalidRequest, SetupProblem
+from ledger.cli.run import MISCONFIGURED, UNAVAILABLE
+from ledger.errors import InvalidRequest, NotWitnessed, SetupProblem
 from ledger.log import fleets, lines, proving
 from ledger.log.checkpoints import parse_checkpoint
-from ledger.log.database import connect
+from ledger.log.database import connect, connected
 from ledger.log.fleets import Fleet
 from ledger.log.notes import COSIGNATURE, Key, open_note, parse_key
 from ledger.log.proofs import parse_proof, verify
-from ledger.log.sealer import Sealer
+from ledger.log.publishing import Directory
+from ledger.log.sealer import REST_SECONDS, Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
 from ledger.log.signing_keys import make, origin, read, signing
 from ledger.log.trust import only, parse_policy
 from ledger.log.witness_server import WitnessServer
 from ledger.log.witnesses import Witness
+from ledger.replay import audit
 from ledger.units import FleetName, Incarnation
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
@@ -74,7 +77,7 @@ async def the_fleet(connection: asyncpg.Connection) -> Fleet:
 @contextmanager
 def sealer(folder: Path, *witnesses: Witness, site: Site = SITE) -> Iterator[Sealer]:
     with memory(folder / "signed.json") as remembered:
-        yield Sealer(site, remembered, folder / "published", witnesses)
+        yield Sealer(site, remembered, [Directory(folder / "published")], witnesses)
 
 
 async def behind_our_back(connection: asyncpg.Connection, *statements: str) -> None:
@@ -101,6 +104,18 @@ async def test_both_trees_are_signed_and_bound_and_only_news_is_signed_again(
     bound = open_note((tmp_path / "published" / BOTH / "checkpoint").read_bytes(), [key(BOTH)])
     assert bound.text.splitlines()[1] == "decided 11"
     assert await decided.fetchval("SELECT count(*) FROM ledger.checkpoints") == 6
+
+
+async def test_a_fleet_without_news_keeps_no_other_from_being_signed(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
+) -> None:
+    with sealer(tmp_path) as signer:
+        await signer.round(decided)
+        await lines.ingest(decided, [cluster_line(1, fleet="zoo")])
+        await decide_all(database_url)
+        async with connected(database_url, "ledger_signer") as fresh:
+            made = await signer.round(fresh)
+    assert {seal.origin.split("/")[1] for seal in made} == {"zoo"}
 
 
 async def test_what_was_remembered_and_not_recorded_is_signed_again_and_the_same(
@@ -236,12 +251,132 @@ async def test_a_witness_vouches_for_growth_and_is_what_a_rewriter_with_the_key_
         assert refusal.value.code == "quorum_not_met"
 
 
-async def test_a_witness_that_is_away_keeps_nobody_from_signing(
-    decided: asyncpg.Connection, tmp_path: Path
+async def test_a_witness_that_is_away_keeps_nobody_from_signing_and_is_asked_again(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
 ) -> None:
-    away = Witness("http://127.0.0.1:9", signing(bytes(32), "w", type_=COSIGNATURE).key)
+    """Nothing is news any more when it is back, and still the last end gets its word."""
+    watching = signing(bytes([5]) * 32, "witness.example/w1", type_=COSIGNATURE)
+    trust = parse_policy(
+        f"log {key(EVENTS).spelled}\nwitness w {watching.key.spelled}\nquorum w\n".encode()
+    )
+    fleet = await the_fleet(decided)
+    away = Witness("http://127.0.0.1:9", watching.key)
     with sealer(tmp_path, away) as signer:
         assert len(await signer.round(decided)) == 3
+        trouble = signer.trouble()
+        assert isinstance(trouble, NotWitnessed)
+        assert DECISIONS in str(trouble)
+        with pytest.raises(InvalidRequest, match="quorum_not_met"):
+            verify(await proving.prove(decided, fleet, "events", 3), b"", trust)
+        with (
+            memory(tmp_path / "witness.json") as vouched,
+            WitnessServer(
+                ("127.0.0.1", 0),
+                signer=watching,
+                logs=[key(EVENTS), key(DECISIONS)],
+                memory=vouched,
+            ) as server,
+        ):
+            away.url = server.url
+            assert await signer.round(decided) == []
+            assert signer.trouble() is None
+            notes = await decided.fetchval("SELECT count(*) FROM ledger.checkpoints")
+            assert notes == 5, "those of both trees once more"
+            assert await signer.round(decided) == []
+            assert await decided.fetchval("SELECT count(*) FROM ledger.checkpoints") == notes
+    proof = await proving.prove(decided, fleet, "events", 3)
+    assert verify(proof, proof.extra, trust).witnesses[0][0] == watching.key
+    published = tmp_path / "published" / EVENTS
+    for path in (published / "checkpoint", *(published / "checkpoints").iterdir()):
+        assert path.read_bytes() == proof.checkpoint
+    keys = [key(EVENTS), key(DECISIONS), key(BOTH), watching.key]
+    report = await audit.verified(decided, fleet, deep=False, keys=keys)
+    assert (report.diverged, report.notes) == (None, 5)
+
+
+async def test_a_proof_for_a_policy_stands_on_the_oldest_end_that_is_enough_for_it(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
+) -> None:
+    """The witness was away when the first end was signed, and vouches only for the next."""
+    watching = signing(bytes([5]) * 32, "witness.example/w1", type_=COSIGNATURE)
+    trust = parse_policy(
+        f"log {key(EVENTS).spelled}\nwitness w {watching.key.spelled}\nquorum w\n".encode()
+    )
+    fleet = await the_fleet(decided)
+    with sealer(tmp_path) as signer:
+        await signer.round(decided)
+    with pytest.raises(SetupProblem, match="enough for the policy"):
+        await proving.prove(decided, fleet, "events", 3, policy=trust)
+    await more(decided, database_url, 20, 3)
+    with (
+        memory(tmp_path / "witness.json") as vouched,
+        WitnessServer(
+            ("127.0.0.1", 0), signer=watching, logs=[key(EVENTS), key(DECISIONS)], memory=vouched
+        ) as server,
+        sealer(tmp_path, Witness(server.url, watching.key)) as signer,
+    ):
+        await signer.round(decided)
+    for policy, size in ((None, 9), (only(key(EVENTS)), 9), (trust, 12)):
+        proof = await proving.prove(decided, fleet, "events", 3, policy=policy)
+        shown = verify(proof, proof.extra, policy or only(key(EVENTS)))
+        assert shown.checkpoint.size == size
+
+
+async def test_a_note_is_not_recorded_again_without_more_witnesses(
+    decided: asyncpg.Connection, tmp_path: Path
+) -> None:
+    with sealer(tmp_path) as signer:
+        await signer.round(decided)
+    for tree, why in (("events", "recorded twice"), ("both", "recorded twice")):
+        await behind_our_back(
+            decided,
+            "INSERT INTO ledger.checkpoints SELECT fleet, incarnation, tree, size, root, note,"
+            f" signed_at, 1 FROM ledger.checkpoints WHERE tree = '{tree}'",
+        )
+        report = await audit.verified(decided, await the_fleet(decided), deep=False)
+        assert report.diverged is not None
+        assert why in str(report.diverged.recorded)
+        await behind_our_back(decided, "DELETE FROM ledger.checkpoints WHERE again = 1")
+
+
+async def test_what_could_not_be_published_is_as_soon_as_it_can(
+    decided: asyncpg.Connection, database_url: str, tmp_path: Path
+) -> None:
+    """A fleet that falls silent then loses nothing, whether the signer goes on or starts anew."""
+    folder = tmp_path / "published"
+    folder.write_text("in the way")
+    moment = 0.0
+    with memory(tmp_path / "signed.json") as remembered:
+        signer = Sealer(SITE, remembered, [Directory(folder)], clock=lambda: moment)
+        assert len(await signer.round(decided)) == 3
+        await more(decided, database_url, 20, 3)
+        assert len(await signer.round(decided)) == 3, "it signs on"
+        assert isinstance(signer.trouble(), SetupProblem)
+        folder.unlink()
+        assert await signer.round(decided) == []
+        assert not folder.exists(), "it is left alone for a while"
+        moment += REST_SECONDS
+        assert await signer.round(decided) == []
+        assert signer.trouble() is None
+    kept = sorted(path.name for path in (folder / EVENTS / "checkpoints").iterdir())
+    assert [int(name) for name in kept] == [9, 12]
+
+    late = tmp_path / "named late"
+    with memory(tmp_path / "signed.json") as remembered:
+        places = [Directory(folder), Directory(late)]
+        assert await Sealer(SITE, remembered, places).round(decided) == []
+    assert [path.name for path in sorted((late / EVENTS / "checkpoints").iterdir())] == kept
+    for name in (EVENTS, DECISIONS, BOTH):
+        assert Directory(late).reached(name) == Directory(folder).reached(name) is not None
+
+
+async def test_a_fleet_that_there_is_not_is_not_signed_for_silently(
+    decided: asyncpg.Connection, tmp_path: Path
+) -> None:
+    with memory(tmp_path / "signed.json") as remembered:
+        signer = Sealer(SITE, remembered, only=frozenset({"test", "tset"}))
+        with pytest.raises(SetupProblem, match="fleet tset: there is none"):
+            await signer.round(decided)
 
 
 async def test_a_key_is_rotated_with_both_for_a_while(
@@ -295,6 +430,12 @@ async def test_the_commands_together(
     assert "entry 3 of ledger.example/test/1/events" in ledger(
         "verify-proof", proof, "--key", keys[0]
     )
+    ledger("prove", "event", "test/3", "--out", "/nonexistent/x", *at, code=MISCONFIGURED)
+    ledger(*sealing, "--once", "--fleet", "tset", *at, code=MISCONFIGURED)
+    away = signing(bytes(32), "w", type_=COSIGNATURE).key.spelled
+    ledger(*sealing, "--once", "--witness", f"{away}=http://127.0.0.1:9", *at, code=UNAVAILABLE)
+    for told in (f"{keys[0]}=http://127.0.0.1:9", away):
+        ledger(*sealing, "--once", "--witness", told, *at, code=MISCONFIGURED)
     wrong = ledger("verify-proof", proof, "--key", keys[1], "--json", code=2)
     assert json.loads(wrong)["why"] == "no_trusted_signature"
     ledger("prove", "decision", "test/1/2", "--out", proof, *at)

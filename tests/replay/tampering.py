@@ -82,7 +82,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "decided": ("fleet", "through"),
     "heads": ("fleet", "tree", "size"),
     "tile_hashes": ("fleet", "tree", "level", "number"),
-    "checkpoints": ("fleet", "incarnation", "tree", "size"),
+    "checkpoints": ("fleet", "incarnation", "tree", "size", "again"),
     "geneses": ("fleet",),
     "incarnations": ("fleet", "incarnation"),
     "divisions": ("fleet", "number", "cluster"),
@@ -140,6 +140,7 @@ UNSEEN: Final[dict[str, str]] = {
     "decided dropped": "a batch was one with the next, if nothing was decided in it",
     "decided added": "a batch was two, if in one of them nothing was decided",
     "heads dropped": "an append of events was one with the next",
+    "checkpoints.again": "how often a note was recorded before, with fewer witnesses",
     "checkpoints.signed_at": "when a note was written down",
     "incarnations.opened_at": "when a life began",
     "incarnations.taken": "which receipt of a partition was the newest when it did",
@@ -255,9 +256,9 @@ class Arena:
             else:
                 assert table.startswith("past_"), table
         seeds = [SECRET]
-        for fleet in (FLEET, OTHER):
+        for fleet, lives in ((FLEET, (1, 2)), (OTHER, (1,))):
             for tree in ("events", "decisions", "both"):
-                for life in (Incarnation(1), Incarnation(2)):
+                for life in map(Incarnation, lives):
                     name = signing_keys.origin(SITE, fleet, life, tree)
                     self.keys += [signing_keys.signing(seed, name).key for seed in seeds]
 

@@ -219,7 +219,7 @@ async def test_who_is_behind_what_was_detached_is_shown_it_from_the_archive(
                 memory(memories["signed"]) as remembered,
             ):
                 asked = [Witness(server.url, cosigning.key)]
-                sealer = Sealer(SITE, remembered, None, asked, None, detached_to)
+                sealer = Sealer(SITE, remembered, (), asked, None, detached_to)
                 seals = await sealer.round(connection)
             assert not sealer.stopped
             (signed,) = [seal for seal in seals if seal.tree == "events"]

@@ -520,7 +520,7 @@ def test_every_error_has_one_exit_code() -> None:
 
     for kind in kinds:
         error = kind.__new__(kind)
-        assert consuming.exit_code(error) == commands._exit_code(error), kind
+        assert consuming.exit_code(error) == commands.exit_code(error), kind
 
 
 def test_settings_that_are_wrong_are_named_in_one_line() -> None:

@@ -27,6 +27,7 @@ from ledger.log import fleets, outbox, proving
 from ledger.log.database import Connection, connected
 from ledger.log.notes import Key, open_note
 from ledger.log.proofs import parse_proof, verify
+from ledger.log.publishing import Directory
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory, recalled
@@ -81,7 +82,7 @@ class Installation:
 
     async def seal(self) -> dict[str, LedgerStopped]:
         with memory(self.folder / "signed.json") as remembered:
-            sealer = Sealer(SITE, remembered, self.folder / "notes")
+            sealer = Sealer(SITE, remembered, [Directory(self.folder / "notes")])
             async with connected(self.url, "ledger_signer") as connection:
                 await sealer.round(connection)
         return sealer.stopped

@@ -327,7 +327,7 @@ class _Range:
                 cursor = self._connection.cursor(
                     "SELECT tree, incarnation, size, root, note FROM ledger.checkpoints"
                     " WHERE fleet = $1 AND tree = $2 AND (incarnation, size) > ($3, $4)"
-                    " AND (incarnation, size) <= ($5, $6) ORDER BY size, incarnation",
+                    " AND (incarnation, size) <= ($5, $6) ORDER BY size, incarnation, again",
                     self._fleet.number,
                     tree,
                     self._signed.incarnation,
