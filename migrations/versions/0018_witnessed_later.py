@@ -1,14 +1,14 @@
 """A note is recorded again when a witness that was away has vouched for it.
 
-The statements stand in ``migrations/sql/0017``.
+The statements stand in ``migrations/sql/0018``.
 """
 
 from pathlib import Path
 
 from alembic import op
 
-revision = "0017"
-down_revision = "0016"
+revision = "0018"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 
