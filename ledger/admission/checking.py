@@ -17,14 +17,12 @@ from typing import Final
 from ledger.admission import answering
 from ledger.admission.asking import excerpt
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, controller, of
-from ledger.core.spot.labels import RESERVATION
+from ledger.core.spot.labels import MIN_AVAILABLE, RESERVATION
 from ledger.core.spot.target import Violation, Workload, violation
 from ledger.errors import InvalidEvent, InvalidRequest
 from ledger.facts.admission import Admission
 from ledger.facts.decision import from_record
 from ledger.facts.policy import SpotPolicy
-
-MIN_AVAILABLE: Final = "distributed-scheduling/min-available"
 
 FORBIDDEN: Final = 403
 
