@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 import structlog
 
-from ledger.admission import answering, asking, json_patch
+from ledger.admission import answering, asking, checking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
 from ledger.api.activity import Served
 from ledger.api.bypasses import Bypasses
@@ -28,6 +28,8 @@ from ledger.api.connections import Connections
 from ledger.api.problems import Problem
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
 from ledger.events.codec import Accepted
+from ledger.facts.admission import Admission
+from ledger.facts.decision import from_record
 from ledger.facts.policy import SpotPolicy
 from ledger.log.admissions import NO_POLICIES, AdmissionDesk, Policies
 from ledger.log.fleets import Fleet
@@ -302,16 +304,21 @@ class Admissions:
             await asyncio.wait(tasks)
         await self._bypasses.close()
 
-    async def record(self, fleet: FleetName, number: int) -> bytes | None:
-        """A decision as it was recorded."""
+    async def given(self, fleet: FleetName, number: int) -> checking.Given | None:
+        """What was decided and answered of an admission, by the number of its decision."""
         line = await self._line(fleet)
         if line is None:
             return None
         async with self._desks.one() as desk:
-            return await desk.record(line.fleet, number)
+            record = await desk.record(line.fleet, number)
+            decided = None if record is None else from_record(record).outcome
+            if not isinstance(decided, Admission):
+                return None
+            answers = await desk.given(line.fleet, [decided.admission_uid])
+        return checking.Given(decided, answers.get(decided.admission_uid))
 
-    async def workload(self, fleet: FleetName, subject: str) -> Json | None:
-        """A workload as it was told last, if it is there."""
+    async def statefulset(self, fleet: FleetName, subject: str) -> Json | None:
+        """A StatefulSet as it was told last, if it is there."""
         line = await self._line(fleet)
         if line is None:
             return None
@@ -320,7 +327,7 @@ class Admissions:
         if payload is None:
             return None
         told: Json = orjson.loads(payload)["data"]
-        return told
+        return told if told.get("kind") == "StatefulSet" else None
 
     async def policies(self, fleet: FleetName) -> Policies | None:
         """What a fleet's policy is now; None without such a fleet."""
