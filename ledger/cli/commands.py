@@ -13,6 +13,15 @@ import typer
 
 from ledger import __version__
 
+MISUSED: Final = 64
+"""The exit code of a command that is typed wrongly, as sysexits.h numbers it. The usual 2 says of an audit
+that the log is not whole."""
+
+_usage_error: Any = (
+    typer.BadParameter.__base__
+)  # What all mistakes of typing are has no public name.
+_usage_error.exit_code = MISUSED
+
 START, STREAM, ASK, RUN = "Start here", "Stream events in", "Ask and audit", "Operate"
 
 COMMANDS: Final[dict[str, tuple[str, Callable[[], Any]]]] = {

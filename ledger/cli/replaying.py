@@ -257,8 +257,10 @@ def _print(report: Report) -> None:
         typer.echo(f"fleet {report.fleet} is whole; nothing was decided there")
         return
     whom = "" if shown.subject is None else f" about {shown.subject}"
+    decisions = "1 decision" if shown.compared == 1 else f"{shown.compared:,} decisions"
     typer.echo(
-        f"fleet {report.fleet} replays the same{whom}, from {shown.first} to {shown.through}"
+        f"fleet {report.fleet} replays the same{whom}, from {shown.first} to {shown.through}:"
+        f" {decisions} compared"
     )
 
 
@@ -268,7 +270,7 @@ def _print_trouble(trouble: Divergence) -> None:
         typer.echo(f"  {'stage':<18}{trouble.stage}: {_MEANT[trouble.stage]}")
     for name in (
         *("kind", "subject", "path", "recorded", "recomputed"),
-        *("recorded_digest", "recomputed_digest", "slice"),
+        *("recorded_digest", "recomputed_digest", "slice", "slice_missing"),
     ):
         value = getattr(trouble, name)
         if value is not None:

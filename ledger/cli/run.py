@@ -46,7 +46,7 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_onc
         return asyncio.run(_with_signals(main, at_once=at_once))
     except LedgerError as error:
         complain(error)
-        raise typer.Exit(_exit_code(error)) from error
+        raise typer.Exit(exit_code(error)) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 
@@ -72,7 +72,8 @@ async def _with_signals(
         raise KeyboardInterrupt from None
 
 
-def _exit_code(error: LedgerError) -> int:
+def exit_code(error: LedgerError) -> int:
+    """What a command ends with that could not go on because of this."""
     match error:
         case InvalidEvent():
             return REFUSED

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ledger.cli import arrow_files
 from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
-from ledger.cli.run import MISCONFIGURED, run
+from ledger.cli.run import MISCONFIGURED, exit_code, run
 from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
@@ -188,7 +188,7 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
             except LedgerError as error:
                 complain(error)
                 if not interactive:
-                    raise typer.Exit(1) from error
+                    raise typer.Exit(exit_code(error)) from error
             except KeyboardInterrupt:
                 aside.print("given up")
             else:

@@ -20,7 +20,7 @@ from ledger.log import leases, merkle, rows, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leases import Lease
-from ledger.units import DecisionNumber, Position
+from ledger.units import DecisionNumber, Position, Subject
 
 Effect = Literal["applied", "stale", "no_effect"]
 
@@ -85,6 +85,31 @@ async def made_by(connection: asyncpg.Connection, fleet: Fleet, position: Positi
             position,
         )
     return 0 if number is None else number + 1
+
+
+async def made_about(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    subject: Subject | None,
+    *,
+    first: Position,
+    through: Position,
+) -> int:
+    """How many decisions were made between two positions; with a subject, those about it alone.
+
+    A workload's deployments are about the workload.
+    """
+    with refusals_named():
+        count: int = await connection.fetchval(
+            "SELECT count(*) FROM ledger.decisions WHERE fleet = $1"
+            "   AND position >= $2 AND position <= $3"
+            "   AND ($4::text IS NULL OR subject = $4 OR starts_with(subject, $4 || '@'))",
+            fleet.number,
+            first,
+            through,
+            subject,
+        )
+    return count
 
 
 async def write(

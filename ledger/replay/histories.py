@@ -21,7 +21,7 @@ from ledger.log.snapshots import Stored
 from ledger.log.trees import Tree
 from ledger.replay import archived, verify
 from ledger.replay.verify import OnProgress, Verified
-from ledger.units import Incarnation, Position
+from ledger.units import Incarnation, Position, Subject
 
 READER: Final[Role] = "ledger_signer"
 """The role of an audit: it may read everything, and of a log write nothing."""
@@ -48,6 +48,11 @@ class History(Protocol):
 
     async def made_by(self, position: Position) -> int:
         """How many decisions were made about the events up to a position."""
+
+    async def decided_about(
+        self, subject: Subject | None, first: Position, through: Position
+    ) -> int:
+        """How many decisions were made between two positions about a subject, or about anybody."""
 
     async def genesis(self) -> Genesis | None:
         """What the fleet began with; None before its first event."""
@@ -105,6 +110,14 @@ class DatabaseHistory:
     async def made_by(self, position: Position) -> int:
         """By the rows of the decisions."""
         return await decisions.made_by(self.connection, self.fleet, position)
+
+    async def decided_about(
+        self, subject: Subject | None, first: Position, through: Position
+    ) -> int:
+        """By the rows of the decisions."""
+        return await decisions.made_about(
+            self.connection, self.fleet, subject, first=first, through=through
+        )
 
     async def genesis(self) -> Genesis | None:
         """As it was written at the first append."""
@@ -186,6 +199,12 @@ class ArchiveHistory:
     async def made_by(self, position: Position) -> int:
         """By the rows of the decisions."""
         return self.archive.made_by(position)
+
+    async def decided_about(
+        self, subject: Subject | None, first: Position, through: Position
+    ) -> int:
+        """By the rows of the decisions."""
+        return self.archive.made_about(subject, first=first, through=through)
 
     async def genesis(self) -> Genesis | None:
         """None where no decisions are made."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ledger.errors import DamagedArchive, SetupProblem
+from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
 from ledger.log.archive.reading import Archive
 from ledger.log.database import Connection
 from ledger.log.fleets import Fleet
@@ -123,6 +123,8 @@ class _Plan:
     task: Task
     segments: list[Segment]
     range: Range
+    compared: int
+    """Decisions that were recorded of what is wanted."""
     left_out: tuple[str, ...]
 
     def telling(self, tell: OnProgress) -> Callable[[int], None]:
@@ -135,6 +137,7 @@ class _Plan:
         shown = Shown(
             first=self.range.first,
             through=self.range.through,
+            compared=self.compared,
             begins_at=self.segments[0].first,
             segments=len(self.segments),
             workers=workers,
@@ -182,8 +185,12 @@ async def _told(
     if trouble is not None and done.evidence is not None and wanted.slice_to is not None:
         piece = await _sliced(history, done.evidence, trouble, tell)
         file = wanted.slice_to(trouble)
-        slices.write(file, piece, trouble)
-        trouble = replace(trouble, slice=str(file))
+        try:
+            slices.write(file, piece, trouble)
+        except OSError as error:
+            trouble = replace(trouble, slice_missing=f"{file}: {error.strerror}")
+        else:
+            trouble = replace(trouble, slice=str(file))
     return plan.report(history.fleet, replace(verified, trouble=trouble), workers=workers)
 
 
@@ -203,16 +210,18 @@ async def _planned_early(history: History, wanted: Wanted) -> _Plan | None:
     try:
         return await _planned(history, wanted, *await history.cursor())
     # A head of another form than heads have, or a file that is no longer what it was: verifying says which.
-    except (AssertionError, DamagedArchive):
+    # What is asked of a log that is not whole is not refused before that was said.
+    except (AssertionError, DamagedArchive, InvalidRequest):
         return None
 
 
 async def _planned(history: History, wanted: Wanted, through: Position, count: int) -> _Plan | None:
-    """For a log decided so far; None where nothing of what is wanted is in it."""
+    """For a log decided so far; None where nothing is decided. Raises InvalidRequest for what is not in it."""
     genesis = await history.genesis()
-    last = through if wanted.through is None else min(wanted.through, through)
-    if genesis is None or last < wanted.first:
+    if genesis is None or through < START:
         return None
+    _require_decided(history.fleet, wanted, through)
+    last = through if wanted.through is None else wanted.through
     made = count if last == through else await history.made_by(last)
     incarnation = await history.incarnation()
     found = await cuts(history, incarnation, through=through, count=count)
@@ -220,7 +229,11 @@ async def _planned(history: History, wanted: Wanted, through: Position, count: i
     while True:
         range_ = Range(_first(history, wanted, places), last)
         if range_.through < range_.first:
-            return None
+            raise InvalidRequest(
+                "empty_range",
+                f"the archive's snapshots allow to compare from position {range_.first} on, and"
+                f" {range_.through} comes before that",
+            )
         segments = cut(range_, made, places, workers=wanted.workers, every=wanted.checks_snapshots)
         damaged = [
             one.begins
@@ -231,12 +244,33 @@ async def _planned(history: History, wanted: Wanted, through: Position, count: i
             break
         left_out += [f"{one.described.through}: its bytes are damaged" for one in damaged]
         places = [one for one in places if one not in damaged]
+    compared = await history.decided_about(wanted.subject, range_.first, range_.through)
+    if wanted.subject is not None and not compared:
+        raise InvalidRequest(
+            "unknown_subject",
+            f"nothing was decided about {wanted.subject} from {range_.first} to {range_.through}",
+        )
     return _Plan(
         Task(history.fleet, genesis, wanted.subject, adds_up=wanted.subject is None),
         segments,
         range_,
+        compared,
         tuple(left_out),
     )
+
+
+def _require_decided(fleet: Fleet, wanted: Wanted, through: Position) -> None:
+    """Whether everything that is wanted is decided: a replay of nothing shows nothing."""
+    last = through if wanted.through is None else wanted.through
+    if last > through or wanted.first > through:
+        beyond = last if last > through else wanted.first
+        raise InvalidRequest(
+            "not_decided", f"{beyond}: fleet {fleet.name} is decided through {through}"
+        )
+    if wanted.first > last:
+        raise InvalidRequest(
+            "empty_range", f"{last} is before {wanted.first}: name the earlier one first"
+        )
 
 
 def _first(history: History, wanted: Wanted, places: Sequence[Stored]) -> Position:

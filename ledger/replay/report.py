@@ -92,6 +92,8 @@ class Divergence:
     """Which rules made what was recorded and what was recomputed, and which the policy names."""
     slice: str | None = None
     """The file that holds what is needed to see it again."""
+    slice_missing: str | None = None
+    """Why that file could not be written."""
 
     def as_plain(self) -> Plain:
         """For ``--json``."""
@@ -109,6 +111,7 @@ class Divergence:
             "recomputed_digest": self.recomputed_digest,
             "versions": dict(self.versions),
             "slice": self.slice,
+            "slice_missing": self.slice_missing,
         }
 
 
@@ -162,6 +165,8 @@ class Shown:
     first: int
     through: int
     """Positions between which every decision was recomputed and compared."""
+    compared: int
+    """How many decisions that were; about one subject, those about it."""
     begins_at: int
     """From which position on everything was folded. 0: nothing had to be believed."""
     segments: int
@@ -180,6 +185,7 @@ class Shown:
         return {
             "first": self.first,
             "through": self.through,
+            "compared": self.compared,
             "begins_at": self.begins_at,
             "proves": self.proves,
             "segments": self.segments,

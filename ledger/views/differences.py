@@ -16,6 +16,9 @@ from ledger.views.query import NO_ANSWER
 PLACING: Final = ("division", "deployment", "disk_placement")
 """Kinds whose decisions are complete: what they say is all that the subject has. In the order of deciding."""
 
+TASKS: Final = "allocation"
+"""The kind whose decisions say what came; what a job has adds up over many of them."""
+
 GONE: Final = "ledger.workload.workload.removed.v1"
 
 
@@ -109,7 +112,7 @@ async def elsewhere(
 ) -> dict[tuple[str, str], Places]:
     """Who is elsewhere at one position than at another, by kind and subject: all places at both."""
     try:
-        rows = await connection.fetch(_ELSEWHERE, fleet, a, b, list(PLACING))
+        rows = await connection.fetch(_ELSEWHERE, fleet, a, b, [*PLACING, TASKS])
     except asyncpg.PostgresError as error:
         if error.sqlstate in NO_ANSWER:
             raise InvalidRequest(NO_ANSWER[error.sqlstate], str(error)) from error

@@ -126,7 +126,7 @@ def test_a_case_prints_a_line_and_so_does_its_growth() -> None:
 def test_a_case_that_there_is_not_is_said_so() -> None:
     done = CliRunner().invoke(app, ["core", "--case", "nothing"])
 
-    assert done.exit_code == 2
+    assert done.exit_code == 64
     assert "no case nothing" in done.stderr
 
 

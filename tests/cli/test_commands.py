@@ -215,7 +215,7 @@ def test_a_quarantined_line_can_be_corrected_and_let_in(
 
     ledger("quarantine", "release", str(bad), "--why", "typo", code=65)
     nowhere = ledger(
-        "quarantine", "release", str(bad), "--why", "typo", "--corrected", "nowhere", code=2
+        "quarantine", "release", str(bad), "--why", "typo", "--corrected", "nowhere", code=64
     )
     assert "does not exist" in nowhere.stderr
     ledger("quarantine", "release", str(bad), "--why", "typo", "--corrected", str(corrected))
@@ -344,3 +344,31 @@ def test_a_command_is_loaded_without_the_others() -> None:
     assert "ledger.cli.standing" in loaded
     assert "ledger.cli.sealing" not in loaded
     assert "ledger.decisions.decide" not in loaded
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay",),
+        ("replay", "--fleet", "f", "--from", "soon"),
+        ("verify", "--fleet"),
+        ("verify-proof", "no such file", "--key", "x"),
+        ("what-if", "--such"),
+        ("nonsense",),
+    ],
+)
+def test_what_is_typed_wrongly_is_no_finding_of_an_audit(
+    ledger: Command, words: tuple[str, ...]
+) -> None:
+    ledger(*words, code=64)
+
+
+def test_a_mistake_of_ours_is_no_finding_of_an_audit() -> None:
+    script = (
+        "import ledger.cli.main as main\nmain.as_asked = lambda words: lambda: 1 // 0\nmain.main()"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+
+    assert done.returncode == 70
+    assert done.stderr.endswith(b"ZeroDivisionError: integer division or modulo by zero\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from itertools import islice
 
@@ -146,6 +147,39 @@ async def test_tasks_that_rounds_placed_are_told(reader: Connection, last: int) 
     assert placed > 0
     assert sum(sum(one.placed.values()) for one in found.tasks) == placed
     assert sum(sum(one.evicted.values()) for one in found.tasks) == evicted
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_tasks_are_where_they_were_but_for_what_is_told(
+    reader: Connection, last: int
+) -> None:
+    ended = 0
+    for a, b in ((BEFORE, 900), (900, 2_500), (2_500, last)):
+        found = {one.subject: one for one in (await difference(reader, "demo", a, b)).tasks}
+
+        before, after = await tasks_at(reader, a), await tasks_at(reader, b)
+        for subject in {*before, *after}:
+            told = found.get(subject)
+            there = Counter(before.get(subject, {}))
+            if told is not None:
+                there.update(told.placed)
+                there.subtract(told.evicted)
+                there.subtract(told.ended)
+                ended += not told.decisions
+            assert +there == after.get(subject, Counter())
+    assert ended
+
+
+async def tasks_at(reader: Connection, position: int) -> dict[str, Counter[str]]:
+    rows = await reader.fetch(
+        "SELECT subject, concat_ws('/', nullif(cluster, ''), node) AS place, count"
+        "  FROM ledger_api.placements_as_of('demo', $1) WHERE kind = 'allocation'",
+        position,
+    )
+    found: dict[str, Counter[str]] = {}
+    for subject, place, count in rows:
+        found.setdefault(subject, Counter())[place] += count
+    return found
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -94,7 +94,7 @@ def test_a_history_can_go_into_the_log(database_url: str) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_happens(words: tuple[str, ...]) -> None:
-    assert simulate(*words, code=2).stdout == ""
+    assert simulate(*words, code=64).stdout == ""
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_all_that_can_be_asked_is_listed() -> None:
 
 
 def test_the_schema_of_an_op_that_is_none_is_not_shown() -> None:
-    done = solve("--schema", "lot.drow", code=2)
+    done = solve("--schema", "lot.drow", code=64)
 
     assert done.stderr == b'ledger: there is no op "lot.drow"; did you mean lot.draw?\n'
     assert done.stdout == b""

@@ -183,7 +183,7 @@ def test_views_are_listed(database_url: str) -> None:
 
 
 def test_a_mistake_is_told_and_ends_a_script(database_url: str) -> None:
-    answer = sql(database_url, said="SELECT nonsense;\nSELECT 1 AS one;\n", code=1)
+    answer = sql(database_url, said="SELECT nonsense;\nSELECT 1 AS one;\n", code=70)
 
     assert "invalid_query" in answer.stderr
     assert "one" not in answer.stdout
@@ -223,8 +223,8 @@ def test_a_reader_writes_nothing(database_url: str) -> None:
 
 
 def test_what_does_not_go_together_is_refused(database_url: str) -> None:
-    sql(database_url, "SELECT 1", "--csv", "--json", code=2)
-    sql(database_url, "--parquet", "file", code=2)
+    sql(database_url, "SELECT 1", "--csv", "--json", code=64)
+    sql(database_url, "--parquet", "file", code=64)
 
 
 def test_readers_are_granted_and_listed(database_url: str) -> None:

@@ -286,6 +286,6 @@ def test_without_a_fleet_there_is_a_word_on_how_one_opens(ledger: Command, word:
 
 
 def test_what_belongs_to_a_command_of_fleets_is_not_lost_before_it(ledger: Command) -> None:
-    answer = ledger("fleets", "--data", "elsewhere", "open", "test", code=2)
+    answer = ledger("fleets", "--data", "elsewhere", "open", "test", code=64)
 
     assert "behind open" in answer.output

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.errors import InvalidRequest
 from ledger.log import snapshots
 from ledger.log.database import connect
 from ledger.log.snapshots import Described, Layout, Stored
@@ -114,9 +115,35 @@ async def test_a_range_from_the_beginning_is_a_proof_of_that_much(history: Cut) 
     assert (report.shown.through, report.shown.proves) == (50, True)
 
 
-async def test_a_range_in_which_nothing_was_decided_shows_nothing(history: Cut) -> None:
-    report = await replayed(history, Wanted(first=Position(history.last + 1)))
-    assert (report.shown, report.diverged) == (None, None)
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_replay_of_nothing_is_refused(history: Cut, workers: int) -> None:
+    last = Position(history.last)
+    for wanted, code in (
+        (Wanted(first=Position(last + 1)), "not_decided"),
+        (Wanted(through=Position(last + 1)), "not_decided"),
+        (Wanted(first=Position(50), through=Position(49)), "empty_range"),
+        (Wanted(subject=Subject("no/body")), "unknown_subject"),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            await replayed(history, replace(wanted, workers=workers))
+        assert refused.value.code == code
+
+
+async def test_what_was_compared_is_counted(history: Cut) -> None:
+    count = "SELECT count(*) FROM ledger.decisions WHERE position BETWEEN $1 AND $2"
+    subject = "SELECT subject FROM ledger.decisions WHERE kind = 'division' LIMIT 1"
+    mine = Subject(await history.connection.fetchval(subject))
+    about = f"{count} AND (subject = $3 OR subject LIKE $3 || '@%')"
+
+    some = await replayed(history, Wanted(first=Position(50), through=Position(100)))
+    whole = await replayed(history, Wanted(subject=mine))
+
+    assert some.shown is not None
+    assert whole.shown is not None
+    assert some.shown.compared == await history.connection.fetchval(count, 50, 100) > 0
+    assert (
+        whole.shown.compared == await history.connection.fetchval(about, 0, history.last, mine) > 0
+    )
 
 
 async def test_the_decisions_about_one_workload_are_compared_alone(history: Cut) -> None:

@@ -34,7 +34,7 @@ def diff(
     """Tell what is placed differently at B than at A, and which decisions did it.
 
     Subject by subject: where it was and is, how much of it moved, and by which decisions; tasks that
-    rounds placed and evicted; refusals that stand at B and did not at A, and those that ended.
+    rounds placed and evicted, and those that ended by themselves; refusals that stand at B and did not at A, and those that ended.
     `ledger explain NUMBER` tells how each of the decisions came about.
     """
 
@@ -153,6 +153,8 @@ def _tasks(tasks: Tasks) -> list[str]:
         told.append(f"  placed   {_counts(tasks.placed, '+')}")
     if tasks.evicted:
         told.append(f"  evicted  {_counts(tasks.evicted, '-')}")
+    if tasks.ended:
+        told.append(f"  ended    {_counts(tasks.ended, '-')}")
     return told
 
 

@@ -3,13 +3,16 @@
 What is placed where is what was in force then (``placements_as_of``). Mostly decisions change it. An event may
 end it alone: a division with its workload, instances and replicas with their node or disk.
 
-A task comes and goes one by one: of jobs the tasks are told that rounds placed and evicted in between.
+A task comes and goes one by one: of jobs the tasks are told that rounds placed and evicted in between, and
+those that ended by themselves: finished, lost with their node, or gone with their job.
 
 A refusal that was opened and ended in between is only counted.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
@@ -18,7 +21,7 @@ from ledger.facts.division import Division
 from ledger.facts.places import counted, elsewhere
 from ledger.log.database import Connection
 from ledger.views import differences
-from ledger.views.differences import PLACING, Refused
+from ledger.views.differences import PLACING, TASKS, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What rounds did to a job."""
+    """What rounds and events did to a job."""
 
     subject: str
     placed: Mapping[str, int]
     evicted: Mapping[str, int]
+    ended: Mapping[str, int]
+    """By an event alone."""
     decisions: tuple[int, ...]
 
 
@@ -78,6 +83,7 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
     ended = await differences.ended(connection, fleet, a, b)
     numbers = {(one.kind, one.subject): one.numbers for one in decided}
     elsewhere_ = await differences.elsewhere(connection, fleet, a, b)
+    running = {one: elsewhere_.pop((TASKS, one)) for kind, one in [*elsewhere_] if kind == TASKS}
     touched = sorted(elsewhere_, key=lambda one: (PLACING.index(one[0]), one[1]))
     before = await differences.in_force(connection, fleet, touched, a)
     after = await differences.in_force(connection, fleet, touched, b)
@@ -108,7 +114,7 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
         behind=behind,
         changes=tuple(changes),
         unchanged=unchanged,
-        tasks=_tasks(await differences.task_moves(connection, fleet, first, behind)),
+        tasks=_tasks(await differences.task_moves(connection, fleet, first, behind), running),
         opened=standing,
         closed=tuple(await differences.closed(connection, fleet, first, a, b)),
         passing=len(opened) - len(standing),
@@ -129,16 +135,35 @@ def _uid(decision: Decision) -> str:
     return outcome.uid
 
 
-def _tasks(moves: Sequence[differences.TaskMove]) -> tuple[Tasks, ...]:
+def _tasks(
+    moves: Sequence[differences.TaskMove], running: Mapping[str, differences.Places]
+) -> tuple[Tasks, ...]:
     jobs: dict[str, list[differences.TaskMove]] = {}
     for move in moves:
         jobs.setdefault(move.subject, []).append(move)
-    return tuple(
-        Tasks(
-            subject=subject,
-            placed=counted(one.node for one in jobs[subject] if one.placed),
-            evicted=counted(one.node for one in jobs[subject] if not one.placed),
-            decisions=tuple(sorted({one.number for one in jobs[subject]})),
-        )
-        for subject in sorted(jobs)
+    told = (
+        _of_job(subject, jobs.get(subject, ()), running.get(subject, _NOWHERE))
+        for subject in sorted({*jobs, *running})
+    )
+    return tuple(one for one in told if one.placed or one.evicted or one.ended)
+
+
+_NOWHERE: Final = differences.Places({}, {})
+
+
+def _of_job(
+    subject: str, moves: Sequence[differences.TaskMove], running: differences.Places
+) -> Tasks:
+    placed = counted(one.node for one in moves if one.placed)
+    evicted = counted(one.node for one in moves if not one.placed)
+    # What was there or came, and neither is there nor was evicted, ended by itself.
+    came, went = Counter(running.before), Counter(running.after)
+    came.update(placed)
+    went.update(evicted)
+    return Tasks(
+        subject=subject,
+        placed=placed,
+        evicted=evicted,
+        ended=counted((came - went).elements()),
+        decisions=tuple(sorted({one.number for one in moves})),
     )

@@ -17,7 +17,7 @@ from ledger.cli.solve.catalogue import CATALOGUE, Catalogue
 from ledger.cli.solve.line import find, reply
 from ledger.cli.solve.reading import LONGEST_LINE
 
-MISUSED: Final = 2
+MISUSED: Final = 64
 OUR_MISTAKE: Final = 70
 CANNOT_WRITE: Final = 75
 CANNOT_READ: Final = 78

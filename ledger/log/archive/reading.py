@@ -157,6 +157,23 @@ class Archive:
                     made += bisect_right([told for (told,) in rows], position)
         return made
 
+    def made_about(self, subject: str | None, *, first: int, through: int) -> int:
+        """How many decisions were made between two positions; with a subject, those about it alone.
+
+        A workload's deployments are about the workload.
+        """
+        made = 0
+        for one in self.manifest.ranges:
+            if one.next <= first or one.first > through:
+                continue
+            for rows in self._of(one, "decisions", ("position", "subject")):
+                made += sum(
+                    first <= position <= through
+                    and (subject is None or about == subject or about.startswith(f"{subject}@"))
+                    for position, about in rows
+                )
+        return made
+
     def notes(self, tree: str) -> Iterator[list[SignedNote]]:
         """The signed notes of a tree, or those of both, in the order in which they were signed."""
         for one in self.manifest.ranges:
