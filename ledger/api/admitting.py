@@ -176,6 +176,8 @@ class _Home(NamedTuple):
     """A workload, as somebody is looked for who told of it."""
 
     fleet: str
+    cluster: str
+    """Where it is waited for: what is read of it there holds nowhere else."""
     subject: str
     kind: str
 
@@ -761,7 +763,7 @@ def _home(line: _Line, ask: _Ask, owner: _Owner) -> _Home | None:
     if owner.workload is None:
         return None
     kind = "Deployment" if ask.by.kind == "ReplicaSet" else ask.by.kind
-    return _Home(line.fleet.name, f"{ask.review.namespace}/{owner.workload}", kind)
+    return _Home(line.fleet.name, ask.cluster, f"{ask.review.namespace}/{owner.workload}", kind)
 
 
 def _leave_alone(ask: _Ask) -> None:
