@@ -308,6 +308,12 @@ async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
     assert classes(answers) == ["od", "od", "spot", "spot"]
     assert not any(one.warnings for one in answers)
     assert len(objects.asked) == 2, "what was read counts for a while"
+    elsewhere = await webhook.mutate(
+        review(pod(("ReplicaSet", "untold-7"))), token="every", path="/shop/m2"
+    )
+    assert elsewhere.warnings == ["ledger: the workload is not known, the pod is left as it is"], (
+        "nobody has read it there"
+    )
 
 
 async def test_a_statefulset_that_nobody_tells_of_is_read(
