@@ -1,9 +1,10 @@
 """A client of ``ledger serve``: events in, decisions out, over HTTP with nothing but the standard library.
 
 One connection, used by one thread at a time. It asks again by itself where the service says that
-asking again does no harm (429, 503, a connection that broke): events have an identity, so those that
-were taken are duplicates then. Everything else that is no answer is raised as ``Refused`` with the
-service's own code.
+asking again does no harm (429, 503), and where the connection broke behind a question or behind events:
+these have an identity, so those that were taken are duplicates then. Whatever else was sent into a
+connection that broke may have been done, so it is not sent again. Everything else that is no answer is
+raised as ``Refused`` with the service's own code.
 """
 
 import http.client
@@ -12,6 +13,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -225,17 +227,29 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         why, wait = "", 1.0
+        harmless = method == "GET" or path == "/v1/events"
+        if not harmless:
+            # One that was idle may have been closed meanwhile, which is seen only behind the request.
+            self._connection.close()
         for attempt in range(self._attempts):
             if attempt:
                 self._pause(min(LONGEST_PAUSE, wait))
             wait = float(2**attempt)
+            is_sent = False
             try:
+                if self._connection.sock is None:
+                    self._connection.connect()
+                is_sent = True
                 self._connection.request(method, path, body, {**self._headers, **(headers or {})})
                 response = self._connection.getresponse()
                 said = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 why = str(error) or type(error).__name__
+                if is_sent and not harmless:
+                    raise LogUnavailable(
+                        f"{method} {path}: it may have been done: {why}"
+                    ) from error
                 continue
             if response.status < 400:
                 return json.loads(said) if said else None
@@ -243,8 +257,20 @@ class Client:
             if response.status not in _AGAIN:
                 raise refused
             why = str(refused)
-            wait = float(response.headers.get("Retry-After", wait))
+            wait = _told(response.headers.get("Retry-After"), wait)
         raise LogUnavailable(f"{method} {path}: {why}")
+
+
+def _told(again: str | None, usual: float) -> float:
+    """How many seconds to wait, told as such or as a date; the usual ones where neither can be read."""
+    if again is None:
+        return usual
+    if again.isascii() and again.isdigit():
+        return float(again)
+    try:
+        return max(0.0, parsedate_to_datetime(again).timestamp() - time.time())
+    except ValueError:
+        return usual
 
 
 def _of(fleet: str, what: str) -> str:

@@ -387,6 +387,8 @@ def admitted(
     pod_index: str | None = None,
     ordinals_start: int | None = None,
     can_list: bool = False,
+    replicas: int | None = None,
+    min_available: str | None = None,
 ) -> AdmissionRequested:
     """A pod is about to be created; its owner is told by kind and name."""
     return AdmissionRequested(
@@ -403,6 +405,8 @@ def admitted(
         pod_index=pod_index,
         ordinals_start=ordinals_start,
         can_list=can_list,
+        replicas=None if replicas is None else Replicas(replicas),
+        min_available=min_available,
     )
 
 

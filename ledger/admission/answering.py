@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from ledger.admission.review import API_VERSION, KIND
-from ledger.core.spot.labels import NodeLabel
+from ledger.core.spot.labels import DELETION_COST, NodeLabel
 from ledger.core.spot.patch import Marks, Mode, Patch, patch
 from ledger.errors import InvalidRequest
 from ledger.facts.admission import Admission
@@ -118,6 +118,19 @@ def operations(body: bytes) -> list[Any]:
     """The patch of an answer, as it was spelled here."""
     patch_ = orjson.loads(body)["response"].get("patch")
     return [] if patch_ is None else list(orjson.loads(b64decode(patch_)))
+
+
+def cost(body: bytes) -> str | None:
+    """The deletion cost that an answer gave its pod; None where it gave none."""
+    for one in operations(body):
+        parent, _, key = str(one["path"]).rpartition("/")
+        if one["path"] in ("/metadata", "/metadata/annotations"):
+            notes = one["value"] if key == "annotations" else one["value"].get("annotations", {})
+            if DELETION_COST in notes:
+                return str(notes[DELETION_COST])
+        elif parent == "/metadata/annotations" and key.replace("~1", "/") == DELETION_COST:
+            return str(one["value"])
+    return None
 
 
 def refused(uid: str, code: int, message: str) -> bytes:

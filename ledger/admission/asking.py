@@ -5,8 +5,9 @@ annotations of others, nobody's name. What the API server's lists show while it 
 and the pods of its template, become events too: what is decided is decided from the log alone.
 """
 
+import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ledger.admission.review import (
     GROUP,
@@ -19,10 +20,17 @@ from ledger.admission.review import (
     of,
     word,
 )
-from ledger.core.spot.labels import DELETION_COST, DESIRED_CAPACITY, RESERVATION, NodeLabel
+from ledger.core.spot.labels import (
+    DELETION_COST,
+    DESIRED_CAPACITY,
+    MIN_AVAILABLE,
+    RESERVATION,
+    NodeLabel,
+)
 from ledger.core.spot.pins import user_pin
 from ledger.errors import InvalidEvent
 from ledger.events.codec import Accepted, Rejected, accept_line, own_event
+from ledger.events.contract_values import MOST_REPLICAS
 from ledger.events.strict_json import canonical
 from ledger.facts.policy import SpotPolicy
 from ledger.units import EventType, FleetName, Subject
@@ -33,6 +41,11 @@ LISTED: Final = EventType("ledger.workload.pods.listed.v1")
 REPLICASET: Final = EventType("ledger.workload.replicaset.upserted.v1")
 
 SOURCE: Final = "ledger/admission"
+
+DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
+"""Where the Deployment controller writes on each ReplicaSet how many pods the Deployment is to have."""
+
+_COUNT: Final = re.compile("[0-9]{1,10}")
 
 DEEPEST: Final = 16
 """Selectors, affinity and tolerations need eleven."""
@@ -47,8 +60,9 @@ def requested(
     cluster: str,
     ordinals_start: int | None = None,
     can_list: bool = False,
+    read: "Wanted | None" = None,
 ) -> Accepted:
-    """The event of a question.
+    """The event of a question; ``read`` is its workload, where nobody had told of it.
 
     Raises ``InvalidRequest`` where the pod has something of the wrong type, and ``InvalidEvent``
     where it does not fit into an event.
@@ -74,6 +88,8 @@ def requested(
         "pod_index": word(labels.get(POD_INDEX)),
         "ordinals_start": ordinals_start,
         "can_list": can_list,
+        "replicas": None if read is None else read.replicas,
+        "min_available": None if read is None else read.min_available,
     }
     return own_event(
         type=REQUESTED,
@@ -169,8 +185,12 @@ def pods_listed(
 DONE: Final = ("Succeeded", "Failed")
 
 
-def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
-    """The event of a ReplicaSet as an API server has it; ``InvalidEvent`` where it is none."""
+def replicaset(found: Json, *, asked: str, fleet: FleetName, cluster: str) -> Accepted:
+    """The event of a ReplicaSet as an API server has it; ``InvalidEvent`` where it is none.
+
+    It is told for an admission, whose uid is ``asked``, and once for each: what is told in between may be
+    older than what was listed, so the same version, listed again, is news again.
+    """
     metadata = of(found, "metadata")
     namespace, name = metadata.get("namespace"), metadata.get("name")
     owners = metadata.get("ownerReferences")
@@ -198,7 +218,7 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
         "specversion": "1.0",
         "type": REPLICASET,
         "source": f"{SOURCE}/{cluster}/lists",
-        "id": f"{metadata.get('uid')}/{metadata.get('resourceVersion')}",
+        "id": f"{asked}/{metadata.get('uid')}/{metadata.get('resourceVersion')}",
         "subject": f"{cluster}/{namespace}/{name}",
         "fleet": fleet,
         "data": _told(data),
@@ -207,6 +227,40 @@ def replicaset(found: Json, *, fleet: FleetName, cluster: str) -> Accepted:
     if isinstance(verdict, Rejected):
         raise InvalidEvent(verdict.reason, verdict.detail)
     return verdict
+
+
+class Wanted(NamedTuple):
+    """How many pods a workload wants, and how many of them on on-demand nodes, as its annotation says."""
+
+    replicas: int
+    min_available: str | None
+
+
+def wanted_behind(replicaset_: Json) -> Wanted | None:
+    """What the Deployment of a ReplicaSet wants: its controller writes that there; None where it did not."""
+    notes = of(of(replicaset_, "metadata"), "annotations")
+    replicas = notes.get(DESIRED_REPLICAS)
+    if not isinstance(replicas, str) or not _COUNT.fullmatch(replicas):
+        return None
+    return _wanted(int(replicas), notes)
+
+
+def wanted_by(statefulset: Json) -> Wanted | None:
+    """What a StatefulSet wants; None where that cannot be read."""
+    replicas = of(statefulset, "spec").get("replicas", 1)
+    if type(replicas) is not int or replicas < 0:
+        return None
+    return _wanted(replicas, of(of(statefulset, "metadata"), "annotations"))
+
+
+def _wanted(replicas: int, notes: Json) -> Wanted | None:
+    text = notes.get(MIN_AVAILABLE)
+    if isinstance(text, str):
+        # The core trims white space; what is no word besides it could not be read there either.
+        text = word(text.strip(" \t\n\v\f\r")) or "-"
+    if replicas > MOST_REPLICAS:
+        return None
+    return Wanted(replicas, text if isinstance(text, str) else None)
 
 
 def is_split(replicaset_: Json) -> bool:

@@ -12,19 +12,17 @@ Where the policy is not strict the same is said as a warning, and so is what can
 """
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from ledger.admission import answering
 from ledger.admission.asking import excerpt
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, controller, of
-from ledger.core.spot.labels import RESERVATION
+from ledger.core.spot.labels import DELETION_COST, MIN_AVAILABLE, RESERVATION
 from ledger.core.spot.target import Violation, Workload, violation
 from ledger.errors import InvalidEvent, InvalidRequest
 from ledger.facts.admission import Admission
-from ledger.facts.decision import from_record
 from ledger.facts.policy import SpotPolicy
-
-MIN_AVAILABLE: Final = "distributed-scheduling/min-available"
 
 FORBIDDEN: Final = 403
 
@@ -45,16 +43,25 @@ def is_scale(review: Review) -> bool:
     return review.resource == ("apps", "statefulsets", "scale")
 
 
-def answer(review: Review, record: bytes | None, workload: Json | None, spot: SpotPolicy) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known of the decision that a pod names."""
+
+    decided: Admission
+    answer: bytes | None
+    """What was answered then, if that is still there."""
+
+
+def answer(review: Review, given: Given | None, workload: Json | None, spot: SpotPolicy) -> bytes:
     """Whether what is about to be written may be.
 
-    ``record`` is of the decision that a pod names, ``workload`` what was told of one that is scaled:
-    a scale does not bear its annotation.
+    ``given`` is what a pod names, ``workload`` what was told of one that is scaled: a scale does not bear
+    its annotation.
     """
     stops = spot.strictness == "strict"
     match review.resource:
         case ("", "pods", ""):
-            why = _of_pod(review, record, spot)
+            why = _of_pod(review, given, spot)
         case ("apps", "statefulsets", "" | "scale"):
             why = _of_set(review, workload)
             stops = stops and _is_changed(review) and why != UNREADABLE
@@ -67,25 +74,24 @@ def answer(review: Review, record: bytes | None, workload: Json | None, spot: Sp
     return answering.allowed(review.uid, [f"ledger: {why}"])
 
 
-def _of_pod(review: Review, record: bytes | None, spot: SpotPolicy) -> str | None:
+def _of_pod(review: Review, given: Given | None, spot: SpotPolicy) -> str | None:
     carried, by = _carried(review), controller(review)
     if carried is None:
         return None
-    decided = None if record is None else from_record(record).outcome
-    if (
-        by is None
-        or not isinstance(decided, Admission)
-        or not _is_its(review, by, decided, carried)
-    ):
+    if by is None or given is None or not _is_its(review, by, given.decided, carried):
         return "the pod carries a reservation that it was not given"
     pod = review.object
     assert pod is not None, "it carries something"
     try:
-        lacking = answering.patched(excerpt(pod), decided, spot, of=by.kind).adds
+        lacking = answering.patched(excerpt(pod), given.decided, spot, of=by.kind).adds
     except (InvalidRequest, InvalidEvent) as invalid:
         return f"the pod cannot be read: {invalid}"[:200]
     if lacking:
         return f"the pod lacks what its reservation gave it: {lacking[0].path}"[:200]
+    cost = None if given.answer is None else answering.cost(given.answer)
+    if cost is not None and of(of(pod, "metadata"), "annotations").get(DELETION_COST) != cost:
+        # Patching it again does not tell: who names the reservation is not raised a second time.
+        return f"the pod lacks what its reservation gave it: {DELETION_COST} {cost}"[:200]
     return None
 
 

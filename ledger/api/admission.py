@@ -163,15 +163,15 @@ def routes(admissions: Admissions) -> APIRouter:
         policies = await admissions.policies(FleetName(fleet))
         if policies is None:
             raise unknown_fleet(fleet)
-        record = None
+        given = None
         number = checking.named(asked, fleet)
         if number is not None:
-            record = await admissions.record(FleetName(fleet), number)
+            given = await admissions.given(FleetName(fleet), number)
         workload = None
         if checking.is_scale(asked):
             subject = f"{asked.namespace}/{asked.name}"
-            workload = await admissions.workload(FleetName(fleet), subject)
-        return _json(checking.answer(asked, record, workload, policies.spot))
+            workload = await admissions.statefulset(FleetName(fleet), subject)
+        return _json(checking.answer(asked, given, workload, policies.spot))
 
     @router.post(
         "/admission/v1/mutate",

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 import structlog
 
-from ledger.admission import answering, asking, json_patch
+from ledger.admission import answering, asking, checking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
 from ledger.api.activity import Served
 from ledger.api.bypasses import Bypasses
@@ -28,6 +28,8 @@ from ledger.api.connections import Connections
 from ledger.api.problems import Problem
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
 from ledger.events.codec import Accepted
+from ledger.facts.admission import Admission
+from ledger.facts.decision import from_record
 from ledger.facts.policy import SpotPolicy
 from ledger.log.admissions import NO_POLICIES, AdmissionDesk, Policies
 from ledger.log.fleets import Fleet
@@ -41,12 +43,18 @@ LOOK_SECONDS: Final = 0.1
 """How long a decision that was made without a ring waits at most."""
 
 OWNER_SECONDS: Final = 0.2
-"""How long a pod waits for its ReplicaSet to be heard of."""
+"""How long a pod waits for its ReplicaSet and its workload to be heard of."""
 
 OWNER_LOOK_SECONDS: Final = 0.02
 
 OWNER_AGAIN_SECONDS: Final = 60.0
-"""For how long nobody waits again for a ReplicaSet that was waited for in vain."""
+"""For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
+
+WORKLOAD_SECONDS: Final = 1.0
+"""For how long a workload that was told is not looked for again: it may be removed meanwhile."""
+
+READ_SECONDS: Final = 5.0
+"""For how long what a workload says of itself counts, where nobody tells of it: it may be scaled meanwhile."""
 
 OWNERS_KNOWN: Final = 20_000
 
@@ -73,6 +81,10 @@ class Lists(Protocol):
 
     async def replicaset(self, namespace: str, name: str) -> Json | None:
         """A ReplicaSet; None where there is none."""
+        ...
+
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """A StatefulSet; None where there is none."""
         ...
 
     async def ordinals_start(self, namespace: str, name: str) -> int | None:
@@ -112,7 +124,10 @@ class _Ask:
     before: list[Accepted] = field(default_factory=list)
     """What was listed for it, to be told first."""
     ordinals_start: int | None = None
-    owner_settled: bool = False
+    owner: "_Owner | None" = None
+    """Its ReplicaSet, as it was looked up for this one."""
+    read: asking.Wanted | None = None
+    """What its workload wants, if nobody told."""
     is_split: bool = True
     """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
@@ -153,9 +168,29 @@ class _Owner(NamedTuple):
     """When that is looked at again."""
     is_split: bool
     """Whether it is a Deployment's."""
+    workload: str | None
+    """That one's name."""
 
 
-_SETTLED: Final = _Owner(float("inf"), is_split=True)
+class _Home(NamedTuple):
+    """A workload, as somebody is looked for who told of it."""
+
+    fleet: str
+    cluster: str
+    """Where it is waited for: what is read of it there holds nowhere else."""
+    subject: str
+    kind: str
+
+
+class _Known(NamedTuple):
+    """What is known of a workload."""
+
+    until: float
+    """When it is looked for again."""
+    waited: float = 0.0
+    """Until when nobody waits for it again."""
+    read: asking.Wanted | None = None
+    """What it wants, as it was read because nobody had told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +199,9 @@ class Admitted:
 
     body: bytes
     times: Times
+
+
+_UNHEARD: Final = _Known(0.0)
 
 
 class Admissions:
@@ -189,6 +227,9 @@ class Admissions:
         self._looked = 0.0
         """When answers were looked for last."""
         self._owners: OrderedDict[tuple[str, str, str | None], _Owner] = OrderedDict()
+        self._workloads: OrderedDict[_Home, _Known] = OrderedDict()
+        self._reading: set[_Home] = set()
+        """Workloads that are being read."""
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -265,25 +306,30 @@ class Admissions:
             await asyncio.wait(tasks)
         await self._bypasses.close()
 
-    async def record(self, fleet: FleetName, number: int) -> bytes | None:
-        """A decision as it was recorded."""
+    async def given(self, fleet: FleetName, number: int) -> checking.Given | None:
+        """What was decided and answered of an admission, by the number of its decision."""
         line = await self._line(fleet)
         if line is None:
             return None
         async with self._desks.one() as desk:
-            return await desk.record(line.fleet, number)
+            record = await desk.record(line.fleet, number)
+            decided = None if record is None else from_record(record).outcome
+            if not isinstance(decided, Admission):
+                return None
+            answers = await desk.given(line.fleet, [decided.admission_uid])
+        return checking.Given(decided, answers.get(decided.admission_uid))
 
-    async def workload(self, fleet: FleetName, subject: str) -> Json | None:
-        """A workload as it was told last."""
+    async def statefulset(self, fleet: FleetName, subject: str) -> Json | None:
+        """A StatefulSet as it was told last, if it is there."""
         line = await self._line(fleet)
         if line is None:
             return None
         async with self._desks.one() as desk:
-            payload = await desk.workload(line.fleet, subject)
+            payload = (await desk.workloads(line.fleet, [subject])).get(subject)
         if payload is None:
             return None
         told: Json = orjson.loads(payload)["data"]
-        return told
+        return told if told.get("kind") == "StatefulSet" else None
 
     async def policies(self, fleet: FleetName) -> Policies | None:
         """What a fleet's policy is now; None without such a fleet."""
@@ -366,7 +412,7 @@ class Admissions:
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
     ) -> list[_Ask]:
-        """Those whose ReplicaSet is known; the others come again, soon or with what was listed.
+        """Those whose ReplicaSet and workload are known; the others come again, soon or with what was listed.
 
         Whoever is of a ReplicaSet that is no Deployment's is answered here: its pod is left as it is.
         """
@@ -379,12 +425,12 @@ class Admissions:
         if wanted:
             for subject, payload in (await desk.replicasets(line.fleet, wanted)).items():
                 self._settle(line, subject, orjson.loads(payload)["data"], now)
-        ready: list[_Ask] = []
+        found: list[tuple[_Ask, _Home | None]] = []
         for ask in asks:
             owner = self._owner(line, ask, now)
             if owner is not None:
                 if owner.is_split:
-                    ready.append(ask)
+                    found.append((ask, _home(line, ask, owner)))
                 else:
                     _leave_alone(ask)
             elif ask.cluster in self._lists:
@@ -394,22 +440,86 @@ class Admissions:
             else:
                 subject = _replicaset(ask)
                 assert subject is not None, "who has none is settled"
+                owner = _unknown(ask, now)
+                self._know((line.fleet.name, subject, ask.by.uid), owner)
+                found.append((ask, _home(line, ask, owner)))
+        return await self._with_workloads(desk, line, found, now)
+
+    async def _with_workloads(
+        self,
+        desk: AdmissionDesk,
+        line: _Line,
+        asks: Sequence[tuple[_Ask, _Home | None]],
+        now: float,
+    ) -> list[_Ask]:
+        """Those whose workload was told, or was waited for; where it can be read, it is read then."""
+        wanted = {home for _, home in asks if home and not self._knows(home, now)}
+        if wanted:
+            told = await desk.workloads(line.fleet, {home.subject for home in wanted})
+            for one in wanted:
+                payload = told.get(one.subject)
+                if payload is not None and orjson.loads(payload)["data"].get("kind") == one.kind:
+                    self._know_workload(one, _Known(now + WORKLOAD_SECONDS))
+        ready: list[_Ask] = []
+        for ask, home in asks:
+            if home is None:
+                ready.append(ask)
+                continue
+            known = self._workloads.get(home, _UNHEARD)
+            if known.until > now:
+                ask.read = known.read
+                ready.append(ask)
+            elif home in self._reading or (known.waited <= now and now - ask.came < OWNER_SECONDS):
+                asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
+            elif ask.cluster in self._lists:
+                self._reading.add(home)
+                self._do_aside(self._read(line, ask, home))
+            else:
                 until = now + OWNER_AGAIN_SECONDS
-                self._know((line.fleet.name, subject, ask.by.uid), _Owner(until, is_split=True))
+                self._know_workload(home, _Known(until, until))
                 ready.append(ask)
         return ready
+
+    def _knows(self, home: _Home, now: float) -> bool:
+        return self._workloads.get(home, _UNHEARD).until > now
+
+    def _know_workload(self, home: _Home, known: _Known) -> None:
+        self._workloads[home] = known
+        self._workloads.move_to_end(home)
+        while len(self._workloads) > OWNERS_KNOWN:
+            self._workloads.popitem(last=False)
+
+    async def _read(self, line: _Line, ask: _Ask, home: _Home) -> None:
+        """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it."""
+        lists, namespace, read = self._lists[ask.cluster], ask.review.namespace, None
+        try:
+            if ask.by.kind == "ReplicaSet":
+                found = await lists.replicaset(namespace, ask.by.name)
+                read = None if found is None else asking.wanted_behind(found)
+            else:
+                found = await lists.statefulset(namespace, ask.by.name)
+                read = None if found is None else asking.wanted_by(found)
+        except (LedgerError, OSError, TimeoutError) as error:
+            log.warning("workload_not_listed", why=str(error), name=ask.by.name)
+        finally:
+            self._reading.discard(home)
+        now = perf_counter()
+        self._know_workload(home, _Known(now + READ_SECONDS, now + OWNER_AGAIN_SECONDS, read))
+        _again(line, ask)
 
     def _owner(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
         """What is known of who is behind a pod; None where it is not."""
         subject = _replicaset(ask)
-        if subject is None or ask.owner_settled:
-            return _SETTLED
+        if subject is None:
+            return _Owner(float("inf"), is_split=True, workload=ask.by.name)
+        if ask.owner is not None:
+            return ask.owner
         known = self._owners.get((line.fleet.name, subject, ask.by.uid))
         return known if known is not None and known.until > now else None
 
     def _settle(self, line: _Line, subject: str, told: Json, now: float) -> None:
         """Know a ReplicaSet as it was told."""
-        known = _SETTLED if asking.is_split(told) else _Owner(now + OWNER_AGAIN_SECONDS, False)
+        known = _as_told(told, now)
         for uid in (told.get("uid"), None):
             self._know((line.fleet.name, subject, uid), known)
 
@@ -424,14 +534,21 @@ class Admissions:
         try:
             found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
             if found is not None:
-                told = asking.replicaset(found, fleet=line.fleet.name, cluster=ask.cluster)
-                if not asking.is_split(orjson.loads(told.stored)["data"]):
-                    _leave_alone(ask)
-                    return
-                ask.before.append(told)
+                asked = ask.review.uid
+                told = asking.replicaset(
+                    found, asked=asked, fleet=line.fleet.name, cluster=ask.cluster
+                )
+                data, now = orjson.loads(told.stored)["data"], perf_counter()
+                ask.owner = _as_told(data, now)
+                if ask.owner.is_split:
+                    ask.before.append(told)
+                else:
+                    # Nothing of it will be in the log.
+                    self._settle(line, told.subject, data, now)
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
-        ask.owner_settled = True
+        if ask.owner is None:
+            ask.owner = _unknown(ask, perf_counter())
         _again(line, ask)
 
     async def _start(self, ask: _Ask) -> int | None:
@@ -538,7 +655,10 @@ class Admissions:
             if key.by.kind == "ReplicaSet":
                 found = await lists.replicaset(key.namespace, key.by.name)
                 if found is not None:
-                    line.more.append(asking.replicaset(found, fleet=fleet, cluster=key.cluster))
+                    asked = asks[0].review.uid
+                    line.more.append(
+                        asking.replicaset(found, asked=asked, fleet=fleet, cluster=key.cluster)
+                    )
             for ask in asks:
                 told = asking.pods_listed(
                     ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
@@ -606,6 +726,7 @@ def _events(
                 cluster=ask.cluster,
                 ordinals_start=ask.ordinals_start,
                 can_list=ask.can_list,
+                read=ask.read,
             )
         except (InvalidRequest, InvalidEvent) as error:
             _fail(ask, error)
@@ -620,6 +741,29 @@ def _replicaset(ask: _Ask) -> str | None:
     if ask.by.kind != "ReplicaSet":
         return None
     return f"{ask.cluster}/{ask.review.namespace}/{ask.by.name}"
+
+
+def _as_told(told: Json, now: float) -> _Owner:
+    """A ReplicaSet as it was told; that of a Deployment stays one for ever."""
+    if not asking.is_split(told):
+        return _Owner(now + OWNER_AGAIN_SECONDS, is_split=False, workload=None)
+    return _Owner(float("inf"), is_split=True, workload=of(told, "owner")["name"])
+
+
+def _unknown(ask: _Ask, now: float) -> _Owner:
+    """A ReplicaSet that nobody told of: its Deployment's name stands before the hash of the template."""
+    labels = of(of(ask.review.object or {}, "metadata"), "labels")
+    name, dash, template = ask.by.name.rpartition("-")
+    is_named = dash and template and template == labels.get(TEMPLATE_HASH)
+    return _Owner(now + OWNER_AGAIN_SECONDS, is_split=True, workload=name if is_named else None)
+
+
+def _home(line: _Line, ask: _Ask, owner: _Owner) -> _Home | None:
+    """The workload of a pod; None where nobody can say."""
+    if owner.workload is None:
+        return None
+    kind = "Deployment" if ask.by.kind == "ReplicaSet" else ask.by.kind
+    return _Home(line.fleet.name, ask.cluster, f"{ask.review.namespace}/{owner.workload}", kind)
 
 
 def _leave_alone(ask: _Ask) -> None:

@@ -46,6 +46,9 @@ _SPELLING: Final = JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), default=datetime.isoformat
 )
 
+_FINITE: Final = JSONEncoder(allow_nan=False, default=str)
+"""Refuses what JSON has no number for."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -121,15 +124,21 @@ def unchanged(request: Request, tag: str) -> Response | None:
 
 
 async def body_as(request: Request, model: type[Model]) -> Model:
-    """What a request says; a problem where it says something else."""
+    """What a request says; a problem where it says something else, or a number that JSON does not have."""
     try:
-        return model.model_validate_json(await request.body())
+        said = model.model_validate_json(await request.body())
+        _FINITE.encode(said.model_dump())
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "body"
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_parameter", f"{place}: {first['msg']}"
         ) from None
+    except ValueError:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "out_of_range", "body: a number is beyond all bounds"
+        ) from None
+    return said
 
 
 def spelled(value: object) -> bytes:
@@ -149,6 +158,7 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
         HTTPStatus.REQUEST_TIMEOUT,
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         HTTPStatus.UNPROCESSABLE_ENTITY,
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
         HTTPStatus.SERVICE_UNAVAILABLE,
         *statuses,
     }
@@ -180,8 +190,9 @@ def moment(text: str) -> Position | datetime:
         return Position(int(text))
     try:
         told = datetime.fromisoformat(text)
-    except ValueError:
+        # Of its hours the first and the last year have some that are in no year elsewhere.
+        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_parameter", f"{text}: no position and no time"
         ) from None
-    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)

@@ -67,6 +67,10 @@ REVIEWS: Final = Room(at_once=1_000, largest=3 * MIB, total=64 * MIB)
 above 3 MiB, and a usual pod has some kilobytes."""
 
 
+LARGEST_HEAD: Final = 32 * 1024
+"""Bytes of a request's address and headers."""
+
+
 @dataclass(slots=True)
 class Limits:
     """What a request may take."""
@@ -128,6 +132,7 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         answer.unread = _has_body(scope)
         try:
+            _refuse_large_head(scope)
             if scope["path"] in OPEN_TO_ALL:
                 # Nobody knows who sends it: a body is not read, and takes no room.
                 unread = _replayed(b"", receive) if answer.unread else receive
@@ -333,6 +338,17 @@ def _has_body(scope: Scope) -> bool:
         b"",
         b"0",
     )
+
+
+def _refuse_large_head(scope: Scope) -> None:
+    """Refuse an address and headers that are too large together; each header has a colon, a space and an end."""
+    address = len(scope["raw_path"]) + len(scope["query_string"])
+    if address + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > LARGEST_HEAD:
+        raise Problem(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "too_large",
+            f"a request's address and headers have {LARGEST_HEAD} bytes",
+        )
 
 
 def _header(scope: Scope, wanted: bytes) -> bytes:

@@ -83,6 +83,10 @@ class Kubernetes:
         """A ReplicaSet."""
         return await self._named("replicasets", namespace, name)
 
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """A StatefulSet."""
+        return await self._named("statefulsets", namespace, name)
+
     async def ordinals_start(self, namespace: str, name: str) -> int | None:
         """Where the ordinals of a StatefulSet begin; None where there is none.
 

@@ -28,8 +28,8 @@ from ledger.log.admissions import AdmissionDesk
 from ledger.log.desk import Desk
 
 DESCRIPTION: Final = (
-    "Events in, decisions out. Every answer that is not what was asked for is a problem (RFC 9457)"
-    " whose `code` does not change."
+    "Events in, decisions out. Every answer to a request that is not what was asked for is a problem"
+    " (RFC 9457) whose `code` does not change."
 )
 
 _ROUTING: Final[Mapping[int, Code]] = {404: "unknown_route", 405: "wrong_method"}
@@ -67,6 +67,8 @@ def _app(behind: Behind) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
+        # A redirect would name the host that whoever asks has named.
+        redirect_slashes=False,
         openapi_url="/openapi.json",
     )
     _handle_problems(app)

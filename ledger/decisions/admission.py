@@ -9,8 +9,9 @@ class of a pod that nobody admitted as its label or its node says: what neither 
 
 Reservations bear the name of the decision that opens them. Where there is no room beside the pods that
 are known, some of those must be gone: if whoever asks can list them, the answer is first that they are
-to be listed, and is made from the list. What nobody can tell apart is left as it is, and so is what the
-ledger does not know; that is an answer, too.
+to be listed, and is made from the list. Where nobody told of the workload, what whoever asks has read of
+it counts. What nobody can tell apart is left as it is, and so is what the ledger does not know; that is
+an answer, too.
 
 Admissions are answered under ``hold`` also: a pod does not wait.
 """
@@ -34,19 +35,20 @@ from ledger.decisions.pod_classes import class_of
 from ledger.facts.admission import LIST_FIRST, Admission
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.own import AdmissionRequested
-from ledger.facts.workload import PodObserved, ReplicaSetUpserted, WorkloadUpserted
+from ledger.facts.workload import PodObserved, ReplicaSetUpserted, Request, WorkloadUpserted
 from ledger.reducers.instances import subject_of
 from ledger.reducers.reservations import Asking, Row
 from ledger.reducers.world import World
-from ledger.units import LARGEST_WHOLE_NUMBER, DecisionNumber, Subject
+from ledger.units import LARGEST_WHOLE_NUMBER, Bytes, CpuMilli, DecisionNumber, Subject, Uid
 
 UNKNOWN: Final = "workload_unknown"
 UNCLEAR: Final = "ordinal_unknown"
 BEYOND: Final = "ordinal_beyond"
+READ: Final = "workload_read"
 PINNED: Final = "conflict_user_pin"
 """Flags beside those of the core: nobody knows the pod's workload, nor the place in its set; it has a place
-behind the last and nobody said where they begin; or its user wants it on a spot node although an
-on-demand pod was due."""
+behind the last and nobody said where they begin; nobody told of the workload, which was read instead; or
+its user wants it on a spot node although an on-demand pod was due."""
 
 PASSTHROUGH: Final = "passthrough"
 REINVOKED: Final = "reinvoked"
@@ -59,6 +61,10 @@ _HOMES: Final[Map[int, str]] = Map()
 
 _FOREIGN: Final = "-"
 """What the core is told to be carried where that names no reservation of the template."""
+
+_NOTHING: Final = Request(
+    CpuMilli(0), cpu_bind=False, memory=Bytes(0), storage=Bytes(0), volumes=()
+)
 
 _LONGEST_NAME: Final = ordinal.LONGEST_NAME
 
@@ -84,16 +90,20 @@ def answer(world: World) -> Sequence[Answered]:
     assert world.admissions.due is not None, "nobody asks"
     request = world.admissions.waiting[world.admissions.due]
     workload = None if request.workload is None else world.workload(request.workload)
-    if workload is None or workload.kind != request.kind:
+    is_told = workload is not None and workload.kind == request.kind
+    if not is_told:
+        workload = _read(request)
+    if workload is None:
         return [_passed(world, request, None, Target(None, PASSTHROUGH), (UNKNOWN,))]
     share = replicas_in(world, workload, request.fact.cluster)
     replicas = workload.replicas if share is None else share
     target = target_of(world, workload, replicas)
+    flags = target.flags if is_told else (*target.flags, READ)
     if target.pods is None:
-        return [_passed(world, request, workload, target, ())]
+        return [_passed(world, request, workload, target, flags)]
     if workload.kind == "StatefulSet":
-        return [_by_ordinal(world, request, workload, target, replicas=replicas)]
-    return [_by_slots(world, request, workload, target)]
+        return [_by_ordinal(world, request, workload, target, flags, replicas=replicas)]
+    return [_by_slots(world, request, workload, target, flags)]
 
 
 def previous(world: World, decided: Admission) -> DecisionNumber | None:
@@ -105,6 +115,30 @@ def previous(world: World, decided: Admission) -> DecisionNumber | None:
     if request.replicaset is not None:
         template = world.admissions.templates.get(request.replicaset)
     return None if template is None else template.number
+
+
+def _read(request: Asking) -> WorkloadUpserted | None:
+    """The workload that nobody told of, as far as whoever asks has read it."""
+    fact, subject = request.fact, request.workload
+    if subject is None or fact.replicas is None:
+        return None
+    return WorkloadUpserted(
+        namespace=fact.namespace,
+        name=subject.partition("/")[2],
+        uid=Uid(subject),
+        revision=None,
+        kind="StatefulSet" if request.kind == "StatefulSet" else "Deployment",
+        replicas=fact.replicas,
+        request=_NOTHING,
+        division=None,
+        cluster=fact.cluster,
+        deploy=None,
+        min_available=fact.min_available,
+        queue=None,
+        priority=0,
+        gang_min=1,
+        preemptable=True,
+    )
 
 
 def _passed(
@@ -122,12 +156,18 @@ def _passed(
         target,
         inputs={},
         branch=PASSTHROUGH,
-        flags=(*target.flags, *flags, *dry_run),
+        flags=(*flags, *dry_run),
     )
 
 
 def _by_ordinal(
-    world: World, request: Asking, workload: WorkloadUpserted, target: Target, *, replicas: int
+    world: World,
+    request: Asking,
+    workload: WorkloadUpserted,
+    target: Target,
+    flags: tuple[str, ...],
+    *,
+    replicas: int,
 ) -> Answered:
     fact = request.fact
     name, label = fact.name or "", fact.pod_index
@@ -139,7 +179,6 @@ def _by_ordinal(
         rules = versions.spot(world.policy.algorithms.spot)
         found = rules.place(pod, target)
     wanted = found.capacity_class
-    flags: tuple[str, ...] = target.flags
     if wanted is None:
         flags = (*flags, UNCLEAR)
     elif start is None and (found.index or 0) >= replicas:
@@ -163,7 +202,11 @@ def _by_ordinal(
 
 
 def _by_slots(
-    world: World, request: Asking, workload: WorkloadUpserted, target: Target
+    world: World,
+    request: Asking,
+    workload: WorkloadUpserted,
+    target: Target,
+    given: tuple[str, ...],
 ) -> Answered:
     fact, kept = request.fact, world.admissions
     assert request.replicaset is not None, "a Deployment's pods have a template"
@@ -195,7 +238,7 @@ def _by_slots(
             target,
             inputs=inputs,
             branch=LIST_FIRST,
-            flags=(*target.flags, LIST_FIRST),
+            flags=(*given, LIST_FIRST),
             on_demand=counted.template.on_demand,
             live=counted.template.live,
             told=counted.template.replicas,
@@ -206,7 +249,7 @@ def _by_slots(
     elif not fact.dry_run:
         reservation = f"{world.fleet}/{world.incarnation}/{world.decisions}"
     assert reservation is None or reinvoked or reservation not in kept.reservations
-    flags = (*target.flags, *admitted.flags)
+    flags = (*given, *admitted.flags)
     return _answered(
         world,
         request,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ledger.facts.workload import Owner
-from ledger.units import ClusterName, Incarnation, Microseconds
+from ledger.units import ClusterName, Incarnation, Microseconds, Replicas
 
 UserPin = Literal["spot", "od"]
 
@@ -44,6 +44,10 @@ class AdmissionRequested:
     """Where the ordinals of its StatefulSet begin, if whoever asks has read that."""
     can_list: bool
     """Whether whoever asks can list the template's pods, if that is needed for the answer."""
+    replicas: Replicas | None
+    """How many pods its workload wants, if that was read because nobody had told of it."""
+    min_available: str | None
+    """The annotation that was read with that."""
 
 
 @dataclass(frozen=True, slots=True)

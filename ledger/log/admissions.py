@@ -34,6 +34,8 @@ Build = Callable[[SpotPolicy], Sequence[Accepted]]
 _OWN: Final = Coordinates("ledger", None, None, None)
 
 _POLICY: Final = "ledger.policy.policy.changed.v1"
+_WORKLOAD: Final = "ledger.workload.workload.upserted.v1"
+_WORKLOAD_GONE: Final = "ledger.workload.workload.removed.v1"
 
 
 class Answer(NamedTuple):
@@ -246,17 +248,27 @@ class AdmissionDesk:
             )
         return {row["subject"]: row["payload"] for row in rows}
 
-    async def workload(self, fleet: Fleet, subject: str) -> bytes | None:
-        """What was told last of a workload."""
+    async def workloads(self, fleet: Fleet, subjects: Collection[str]) -> dict[str, bytes]:
+        """What those of these workloads that are there were told to be last, by subject.
+
+        What had no effect, like a report that was stale, does not count; what is not decided yet does.
+        """
         with refusals_named():
-            found: bytes | None = await self._connection.fetchval(
-                "SELECT payload FROM ledger.events WHERE fleet = $1 AND subject = $2"
-                "   AND type = 'ledger.workload.workload.upserted.v1'"
-                " ORDER BY position DESC LIMIT 1",
+            rows = await self._connection.fetch(
+                "SELECT asked.subject, newest.payload FROM unnest($2::text[]) AS asked (subject)"
+                " CROSS JOIN LATERAL ("
+                "   SELECT e.type, e.payload FROM ledger.events e"
+                "    WHERE e.fleet = $1 AND e.subject = asked.subject AND e.type = ANY($3::text[])"
+                "      AND NOT EXISTS (SELECT FROM ledger.event_effects x"
+                "                       WHERE x.fleet = e.fleet AND x.position = e.position)"
+                "    ORDER BY e.position DESC LIMIT 1) AS newest"
+                " WHERE newest.type = $4",
                 fleet.number,
-                subject,
+                list(subjects),
+                [_WORKLOAD, _WORKLOAD_GONE],
+                _WORKLOAD,
             )
-        return found
+        return {row["subject"]: row["payload"] for row in rows}
 
     async def record(self, fleet: Fleet, number: int) -> bytes | None:
         """The record of a decision."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.api.admitting import (
     told,
     uid,
 )
+from tests.feeding import until
 from tests.postgres import Postgres
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -459,6 +461,65 @@ async def test_the_policy_names_label_weight_and_tolerations(webhook: Webhook) -
     assert classes([insisting]) == ["od"]
 
 
+async def until_decided(webhook: Webhook) -> None:
+    """Wait until whatever was told is decided."""
+
+    async def done() -> bool:
+        ((waits,),) = await webhook.rows(
+            "SELECT (SELECT max(size) FROM ledger.heads WHERE tree = 'events')"
+            " > (SELECT max(through) + 1 FROM ledger.decided)"
+        )
+        return not waits
+
+    await until(done)
+
+
+@pytest.mark.parametrize("what", ["StatefulSet", "Deployment", "both", "removed"])
+async def test_a_pod_waits_a_little_for_its_workload(
+    webhook: Webhook, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(admitting, "OWNER_SECONDS", 30.0)
+    name = f"soon-{what}".lower()
+    kind = "StatefulSet" if what == "StatefulSet" else "Deployment"
+    about = pod((kind, name), name=f"{name}-0") if kind == "StatefulSet" else of(name)
+    wanted = deployment(name, 5, "3", kind=kind)
+    later = [wanted]
+    if what == "Deployment":
+        await webhook.tell(replicaset(name, "7", 5))
+    elif what == "both":
+        later.append(replicaset(name, "7", 5))
+    elif what == "removed":
+        gone = {"namespace": "shop", "name": name}
+        removed = told("workload.workload.removed", f"shop/{name}", gone)
+        await webhook.tell(replicaset(name, "7", 5), wanted, removed)
+        later = [deployment(name, 5, "3")]
+
+    asking = asyncio.create_task(webhook.mutate(review(about, asked=f"{name}-asks")))
+    await webhook.tell(*later)
+    answer = await asking
+
+    assert classes([answer]) == ["od"]
+
+
+async def test_a_workload_that_nobody_tells_of_is_waited_for_once(
+    webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admitting, "OWNER_SECONDS", 0.5)
+    await webhook.tell(replicaset("nobodys", "7", 3))
+
+    answers, waits = [], []
+    for _ in range(2):
+        began = perf_counter()
+        answers.append(await webhook.mutate(review(of("nobodys"))))
+        waits.append(perf_counter() - began)
+
+    unknown = ["ledger: the workload is not known, the pod is left as it is"]
+    assert [one.warnings for one in answers] == [unknown, unknown]
+    assert waits[0] >= 0.5
+    assert "wait;dur=" in answers[1].headers["server-timing"]
+    assert float(answers[1].headers["server-timing"].split(",")[0].partition("=")[2]) < 400
+
+
 async def test_a_pod_waits_a_little_for_its_replicaset(
     webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -524,20 +585,27 @@ async def test_a_strict_policy_refuses_what_was_not_given(webhook: Webhook) -> N
     foreign["metadata"]["ownerReferences"][0]["name"] = "slots-7"
     invented = of("strict", annotations={RESERVATION: "shop/1/77777"})
     odd = of("strict", annotations={RESERVATION: "anything"})
+    costless, cheap = json.loads(json.dumps(given)), json.loads(json.dumps(given))
+    del costless["metadata"]["annotations"][COST]
+    cheap["metadata"]["annotations"][COST] = "-5"
 
     lenient = await webhook.validate(review(stripped))
     await webhook.tell(policy(strictness="strict"))
     try:
         answers = [
             await webhook.validate(review(one))
-            for one in (given, created, stripped, foreign, invented, odd)
+            for one in (given, created, stripped, foreign, invented, odd, costless, cheap)
         ]
     finally:
         await webhook.tell(policy(strictness=None))
 
     assert [answer.response["allowed"] for answer in answers] == [
-        *(True, True, False, False, False, False)
+        *(True, True, False, False, False, False, False, False)
     ]
+    assert answers[6].response["status"]["message"] == (
+        "ledger: the pod lacks what its reservation gave it:"
+        " controller.kubernetes.io/pod-deletion-cost 1"
+    )
     assert answers[2].response["status"] == {
         "code": 403,
         "message": "ledger: the pod lacks what its reservation gave it: /spec/affinity",
@@ -643,6 +711,48 @@ async def test_a_strict_policy_refuses_to_scale_past_what_is_named(
         await webhook.tell(policy(strictness=None))
 
     assert answer.response["allowed"] == allowed
+
+
+@pytest.mark.parametrize("what", ["a Deployment's", "removed", "stale", "removed in another life"])
+async def test_a_scale_is_judged_by_the_set_that_is_there_and_by_nothing_else(
+    webhook: Webhook, what: str
+) -> None:
+    name = f"bound-{uid()}"
+    kind = "Deployment" if what == "a Deployment's" else "StatefulSet"
+    told_first = deployment(name, 5, "1", kind=kind, uid="first", revision=1)
+    gone = {"namespace": "shop", "name": name, "uid": "other"}
+    match what:
+        case "removed":
+            del gone["uid"]
+            more = [told("workload.workload.removed", f"shop/{name}", gone)]
+        case "stale":
+            newer = deployment(name, 5, "5", kind=kind, uid="first", revision=3)
+            more = [newer, deployment(name, 5, "1", kind=kind, uid="first", revision=2)]
+        case "removed in another life":
+            more = [told("workload.workload.removed", f"shop/{name}", gone)]
+        case _:
+            more = []
+    await webhook.tell(told_first, *more)
+    await until_decided(webhook)
+    replicas = 9 if what != "stale" else 5
+    question = review(
+        {"metadata": {"name": name}, "spec": {"replicas": replicas}},
+        operation="UPDATE",
+        resource=("apps", "statefulsets"),
+    )
+    question["request"] |= {"subResource": "scale", "name": name}
+    await webhook.tell(policy(strictness="strict"))
+    try:
+        answer = await webhook.validate(question)
+    finally:
+        await webhook.tell(policy(strictness=None))
+
+    # A newer report wants all five, which no majority follows either; the stale one would want one.
+    said = answer.response.get("status", {}).get("message", "")
+    if what == "stale":
+        assert "min-available is 5" in said
+    else:
+        assert answer.response["allowed"] == (what != "removed in another life")
 
 
 @pytest.mark.parametrize(

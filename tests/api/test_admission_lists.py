@@ -178,6 +178,26 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
 
 
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_is_listed_counts_however_often_something_older_is_told_and_the_version_is_the_same(
+    webhook: Webhook, objects: Objects, *, there: bool
+) -> None:
+    name = f"retold-{there}".lower()
+    await webhook.tell(deployment(name, 10, "2"), replicaset(name, "7", 3))
+    about = pod(("ReplicaSet", f"{name}-7"))
+    objects.lists["replicasets"] = [listed_replicaset(name, 10, version="79")]
+    objects.lists["pods"] = []
+    answers: list[Answer] = []
+    for number in range(10):
+        if number == 4:
+            await webhook.tell(replicaset(name, "7", 3))
+        answers.append(await webhook.mutate(review(about)))
+        if there:
+            objects.lists["pods"].append(created(answers[-1], about, f"{name}-{number}"))
+
+    assert classes(answers).count("od") == 2
+
+
 async def test_those_who_want_the_same_list_at_once_share_one(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -264,6 +284,67 @@ async def test_a_replicaset_that_is_listed_and_no_deployments_is_not_split(
 
     assert set(answer.response) == {"uid", "allowed"}
     assert await webhook.asked() == before
+    objects.asked.clear()
+    again = await webhook.mutate(review(pod(("ReplicaSet", "rolled-7"))))
+    assert set(again.response) == {"uid", "allowed"}
+    assert not objects.asked, "that it is not split is known by now"
+
+
+async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
+    webhook: Webhook, objects: Objects
+) -> None:
+    listed = listed_replicaset("untold", 4, version="80")
+    listed["metadata"]["uid"] = "uid-of-untold-7"
+    listed["metadata"]["annotations"] = {
+        "distributed-scheduling/min-available": " 2\n",
+        "deployment.kubernetes.io/desired-replicas": "4",
+    }
+    objects.lists["replicasets"] = [listed]
+    objects.lists["pods"] = []
+    objects.asked.clear()
+
+    answers = [await webhook.mutate(review(pod(("ReplicaSet", "untold-7")))) for _ in range(4)]
+
+    assert classes(answers) == ["od", "od", "spot", "spot"]
+    assert not any(one.warnings for one in answers)
+    assert len(objects.asked) == 2, "what was read counts for a while"
+    elsewhere = await webhook.mutate(
+        review(pod(("ReplicaSet", "untold-7"))), token="every", path="/shop/m2"
+    )
+    assert elsewhere.warnings == ["ledger: the workload is not known, the pod is left as it is"], (
+        "nobody has read it there"
+    )
+
+
+async def test_a_statefulset_that_nobody_tells_of_is_read(
+    webhook: Webhook, objects: Objects
+) -> None:
+    notes = {"distributed-scheduling/min-available": "4"}
+    metadata = {"namespace": "shop", "name": "untold-db", "labels": {}, "annotations": notes}
+    objects.lists["statefulsets"] = [
+        {"metadata": metadata, "spec": {"replicas": 5, "ordinals": {"start": 1}}}
+    ]
+
+    answers = [
+        await webhook.mutate(review(pod(("StatefulSet", "untold-db"), name=f"untold-db-{ordinal}")))
+        for ordinal in (1, 4, 5)
+    ]
+
+    assert classes(answers) == ["od", "od", "spot"]
+
+
+@pytest.mark.parametrize("text", [None, "4x", "-1"])
+async def test_what_cannot_be_read_of_a_replicaset_leaves_its_pods(
+    webhook: Webhook, objects: Objects, text: str | None
+) -> None:
+    listed = listed_replicaset("unread", 4, version="81")
+    if text is not None:
+        listed["metadata"]["annotations"] = {"deployment.kubernetes.io/desired-replicas": text}
+    objects.lists["replicasets"] = [listed]
+
+    answer = await webhook.mutate(review(pod(("ReplicaSet", "unread-7"))))
+
+    assert answer.warnings == ["ledger: the workload is not known, the pod is left as it is"]
 
 
 async def test_ordinals_of_a_statefulset_begin_where_it_says(

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.api.guard import EVENTS, REVIEWS, Gate, Guard, Limits, Receive, Scope, Send
+from ledger.api.guard import (
+    EVENTS,
+    LARGEST_HEAD,
+    REVIEWS,
+    Gate,
+    Guard,
+    Limits,
+    Receive,
+    Scope,
+    Send,
+)
 from tests.api.calling import Exchange, access, ask, scope
 
 ADMISSION = "/admission/v1/mutate"
@@ -35,6 +45,20 @@ async def test_a_body_is_not_waited_for_where_nobody_is_asked_who_they_are(path:
     status, headers = await stranger.begun()
     assert (status, await stranger.rest()) == (200, b"0")
     assert headers["connection"] == "close"
+
+
+@pytest.mark.parametrize("path", ["/livez", "/v1/fleets"])
+async def test_an_address_and_headers_have_their_size_and_no_more(path: str) -> None:
+    def sized(size: int) -> dict[str, str]:
+        plain = scope("GET", path)["headers"]
+        used = len(path) + sum(len(name) + len(value) + 4 for name, value in plain) + len("x") + 4
+        return {"x": "y" * (size - used)}
+
+    fits = await ask(guard(), "GET", path, headers=sized(LARGEST_HEAD))
+    refused = await ask(guard(), "GET", path, headers=sized(LARGEST_HEAD + 1))
+
+    assert fits.status == 200
+    assert (refused.status, refused.code) == (431, "too_large")
 
 
 async def test_strangers_take_no_room_from_events() -> None:

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from ledger.api import access
-from ledger.api.guard import BODY_SECONDS, EVENTS, MIB, REVIEWS, STREAMS_AT_ONCE
+from ledger.api.guard import BODY_SECONDS, EVENTS, LARGEST_HEAD, MIB, REVIEWS, STREAMS_AT_ONCE
 from ledger.api.intake import LONGEST_BATCH
 from ledger.api.jobs import Kept
-from ledger.api.server import HEADER_SECONDS, LARGEST_HEADERS
+from ledger.api.server import HEADER_SECONDS
 from tests.api.serving import serving
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def test_the_page_names_the_limits_there_are() -> None:
     assert f"at most {EVENTS.largest // MIB} MiB and {BODY_SECONDS:g} seconds" in PAGE
     assert f"a review {REVIEWS.largest // MIB} MiB" in PAGE
     assert f"{REVIEWS.total // MIB} MiB of reviews" in PAGE
-    assert f"{LARGEST_HEADERS // 1024} KiB and {HEADER_SECONDS:g} seconds" in PAGE
+    assert f"{LARGEST_HEAD // 1024} KiB and {HEADER_SECONDS:g} seconds" in PAGE
 
 
 def test_the_access_file_of_the_page_can_be_read(tmp_path: Path) -> None:

@@ -255,6 +255,31 @@ async def test_oversized_slow_and_truncated_requests_write_nothing(
     assert await written(writer) == before
 
 
+async def test_whatever_is_no_request_is_answered_and_told_as_a_line_of_json(
+    service: Service,
+) -> None:
+    def large(size: int) -> bytes:
+        return b"GET /livez HTTP/1.1\r\nHost: x\r\nX: %b\r\n\r\n" % (b"y" * size)
+
+    upgrade = b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    fits, large_head, larger_head, garbage, upgraded = await asyncio.gather(
+        asyncio.to_thread(exchange, service, large(30_000), end=True),
+        asyncio.to_thread(exchange, service, large(33_792), end=True),
+        asyncio.to_thread(exchange, service, large(256_000), end=True),
+        asyncio.to_thread(exchange, service, b"\x00\x01garbage\r\n\r\n", end=True),
+        asyncio.to_thread(exchange, service, upgrade, end=True),
+    )
+
+    assert fits.startswith(b"HTTP/1.1 200")
+    assert large_head.startswith(b"HTTP/1.1 431")
+    assert larger_head.startswith(b"HTTP/1.1 400")
+    assert garbage.startswith(b"HTTP/1.1 400")
+    assert upgraded.startswith(b"HTTP/1.1 200")
+    said = [line for line in service.log.read_text().splitlines() if ": " in line]
+    lines = [json.loads(line) for line in said if not line.startswith("listening: ")]
+    assert {one["event"] for one in lines} >= {"uvicorn"}
+
+
 async def test_a_fleet_whose_deciders_are_behind_has_to_wait(
     url: str, tmp_path: Path, writer: asyncpg.Connection
 ) -> None:

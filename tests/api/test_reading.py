@@ -149,6 +149,55 @@ async def test_numbers_wider_than_64_bits_are_told_as_they_are(service: Service,
         assert (found["result"], found["reasons"]) == ({"share": wide}, [wide])
 
 
+@pytest.mark.parametrize(
+    "as_of", ["0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59"]
+)
+async def test_a_moment_that_is_in_no_year_is_refused(service: Service, as_of: str) -> None:
+    answer = await service.ask("GET", f"/v1/fleets/mine/placements?as_of={as_of}")
+
+    assert answer.status < 500
+    if as_of != "9999-12-31T23:59:59":
+        assert (answer.status, answer.code) == (422, "invalid_parameter")
+
+
+@pytest.mark.parametrize(
+    ("asked", "begins"),
+    [
+        ("diff?from=%20&to=1", "from  :"),
+        ("diff?from=0&to=x", "to x:"),
+        ("diff?from=0001-01-01T00:00:00%2B14:00&to=1", "from 0001-"),
+        ("explain?what=shop/w1&at=0001-01-01T00:00:00Z", "at 0001-"),
+        ("explain?what=shop/w1&at=999999999", "at 999999999:"),
+    ],
+)
+async def test_a_refusal_names_what_was_asked_for_by_its_parameter(
+    service: Service, asked: str, begins: str
+) -> None:
+    answer = await service.ask("GET", f"/v1/fleets/mine/{asked}")
+
+    assert (answer.status, answer.code) == (400, "invalid_parameter")
+    assert answer.json["detail"].startswith(begins)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+async def test_a_number_that_json_does_not_have_is_refused(service: Service, number: str) -> None:
+    what_if = f'{{"kind": "what-if", "settings": {{"a": [{number}]}}}}'.encode()
+    corrected = f'{{"why": "fixed", "corrected": {{"a": {number}}}}}'.encode()
+
+    job = await service.ask("POST", "/v1/fleets/mine/jobs", what_if)
+    released = await service.ask("POST", "/v1/quarantine/0/release", corrected)
+
+    assert (job.status, job.code) == (422, "out_of_range")
+    assert (released.status, released.code) == (422, "out_of_range")
+
+
+async def test_nobody_is_sent_elsewhere(service: Service) -> None:
+    answer = await service.ask("GET", "/v1/fleets/", headers={"Host": "evil.example"})
+
+    assert (answer.status, answer.code) == (404, "unknown_route")
+    assert "location" not in answer.headers
+
+
 def streamed(
     service: Service, path: str, last: str | None, count: int
 ) -> list[tuple[int, dict[str, object]]]:

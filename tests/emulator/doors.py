@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field
 
+from ledger.admission import asking
 from ledger.decisions.step import Step
+from ledger.events.codec import CONTRACT_REVISION, decode
 from ledger.facts.admission import Admission
 from ledger.facts.event import Fact
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.repair import Repair
 from ledger.facts.workload import PodDeleted, PodObserved
 from ledger.reducers.admissions import is_listing
-from ledger.units import Subject
+from ledger.units import FleetName, Subject
 from tests.emulator.kube import CLUSTER, NAMESPACE, Cluster, Creation, Patched
 from tests.histories import (
     SECOND,
@@ -21,7 +23,6 @@ from tests.histories import (
     listed,
     node_up,
     pods_listed,
-    replicaset_up,
 )
 
 MOMENT = 1_000
@@ -37,6 +38,8 @@ class Engine:
     answers: dict[str, Patched] = field(default_factory=dict)
     """What was answered, by the call's uid: it is not answered twice."""
     lists: int = 0
+    listed: set[str] = field(default_factory=set)
+    """The ids of what was listed: the log has each of them once."""
 
     def __post_init__(self) -> None:
         label = "node.kubernetes.io/capacity"
@@ -50,6 +53,15 @@ class Engine:
         self._add(fact)
 
     def admit(self, asked: Creation, cluster: Cluster) -> Patched:
+        if self.reader and not self._knows_replicaset(asked):
+            self._read(asked, cluster)
+        for _ in range(cluster.weather.patience):
+            if self._knows_replicaset(asked) and self._knows_workload(cluster):
+                break
+            cluster.advance()
+        wanted = None
+        if self.reader and not self._knows_workload(cluster):
+            wanted = _wanted(asked, cluster)
         request = admitted(
             asked.uid,
             CLUSTER,
@@ -60,12 +72,9 @@ class Engine:
             carried=asked.carried,
             dry_run=asked.dry_run,
             can_list=self.reader,
+            replicas=None if wanted is None else wanted.replicas,
+            min_available=None if wanted is None else wanted.min_available,
         )
-        if self.reader and asked.owner[0] == "ReplicaSet":
-            # Whoever is not heard of is read before anything is asked, as the webhook does.
-            above = Subject(f"{CLUSTER}/{NAMESPACE}/{asked.owner[1]}")
-            if self.history.world.objects.fact("replicaset", above) is None:
-                self._add(_read(cluster, asked))
         answer = self._answer(request)
         if answer is None:
             return self.answers[asked.uid]
@@ -114,7 +123,7 @@ class Engine:
     def _list(self, asked: Creation, cluster: Cluster) -> None:
         """Read the ReplicaSet and its pods as they are at this moment."""
         self.lists += 1
-        self._add(_read(cluster, asked))
+        self._read(asked, cluster)
         pods = cluster.of(asked.owner[1])
         self._add(
             pods_listed(
@@ -125,15 +134,37 @@ class Engine:
             )
         )
 
+    def _knows_replicaset(self, asked: Creation) -> bool:
+        kind, name = asked.owner
+        above = Subject(f"{CLUSTER}/{NAMESPACE}/{name}")
+        found = self.history.world.objects.fact("replicaset", above)
+        return kind != "ReplicaSet" or found is not None
+
+    def _knows_workload(self, cluster: Cluster) -> bool:
+        found = self.history.world.workload(Subject(f"{NAMESPACE}/{cluster.workload}"))
+        return found is not None and found.kind == cluster.kind
+
+    def _read(self, asked: Creation, cluster: Cluster) -> None:
+        """Tell of the ReplicaSet as it is at this moment, by the very event that the webhook tells."""
+        found = cluster.replicaset(asked.owner[1])
+        assert found is not None, "whoever has pods made is there"
+        told = asking.replicaset(found, asked=asked.uid, fleet=FleetName("shop"), cluster=CLUSTER)
+        if told.id not in self.listed:
+            self.listed.add(told.id)
+            self._add(decode(told.stored, revision=CONTRACT_REVISION))
+
     def _add(self, fact: Fact) -> Step:
         return self.history.add(fact, after=MOMENT)
 
 
-def _read(cluster: Cluster, asked: Creation) -> Fact:
-    """A ReplicaSet as it is at this moment."""
-    above = cluster.replicasets[asked.owner[1]]
-    owner = ("Deployment", cluster.workload)
-    return replicaset_up(CLUSTER, NAMESPACE, above.name, owner, replicas=above.replicas)
+def _wanted(asked: Creation, cluster: Cluster) -> asking.Wanted | None:
+    """What the workload wants, as it can be read."""
+    kind, name = asked.owner
+    if kind == "ReplicaSet":
+        above = cluster.replicaset(name)
+        return None if above is None else asking.wanted_behind(above)
+    found = cluster.statefulset(name)
+    return None if found is None else asking.wanted_by(found)
 
 
 @dataclass(slots=True, eq=False)

@@ -11,13 +11,14 @@ list of the pods there are, is read from here.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ledger.core.spot.scale_down import ActivePod, deletion_order
 from ledger.facts.event import Fact
 from ledger.facts.workload import PodPhase, WorkloadKind
+from ledger.units import Uid
 from tests.histories import pod_gone, pod_seen, replicaset_up, workload_up
 
 CLUSTER: Final = "m1"
@@ -25,6 +26,7 @@ NAMESPACE: Final = "shop"
 WORDS: Final = {"od": "on-demand", "spot": "spot", None: ""}
 
 CapacityClass = Literal["od", "spot"]
+Json = dict[str, Any]
 
 
 class Creation(NamedTuple):
@@ -76,6 +78,8 @@ class ReplicaSet:
     name: str
     template: str
     replicas: int
+    version: int
+    """Of the object: another one whenever something of it changes, and only then."""
 
 
 class Door(Protocol):
@@ -106,8 +110,10 @@ class Weather:
     """Of a call whose answer does not come in time: its pod is created as it is."""
     lag: int = 0
     """Turns that the watch may take."""
-    replicasets_lag: bool = False
-    """Whether that holds for what ReplicaSets are told, too."""
+    owners_lag: bool = False
+    """Whether that holds for what workloads and ReplicaSets are told, too."""
+    patience: int = 60
+    """Turns that a pod waits for whoever is behind it to be heard of."""
     unready: int = 0
     """Of a pod that never gets ready, and half of these get no node."""
 
@@ -124,6 +130,8 @@ class Cluster:
     pods: dict[str, Pod] = field(default_factory=dict)
     replicasets: dict[str, ReplicaSet] = field(default_factory=dict)
     replicas: int = 0
+    min_available: str | None = None
+    versions: int = 0
     turn: int = 0
     calls: int = 0
     made: int = 0
@@ -134,9 +142,12 @@ class Cluster:
     # What people do
 
     def scale(self, replicas: int, min_available: str | None) -> None:
-        """The owner wants so many; of that the ledger hears at once."""
-        self.replicas = replicas
-        self.door.told(
+        """The owner wants so many; its ReplicaSets are annotated with that, too."""
+        if (replicas, min_available) != (self.replicas, self.min_available):
+            for one in self.replicasets.values():
+                one.version = self._version()
+        self.replicas, self.min_available = replicas, min_available
+        self._tell_of_owner(
             workload_up(
                 f"{NAMESPACE}/{self.workload}",
                 replicas,
@@ -149,15 +160,15 @@ class Cluster:
     def told_replicas(self, template: str, replicas: int) -> ReplicaSet:
         """A ReplicaSet comes, or is told to have another number of pods."""
         name = f"{self.workload}-{template}"
-        known = self.replicasets.setdefault(name, ReplicaSet(name, template, replicas))
-        known.replicas = replicas
+        known = self.replicasets.get(name)
+        if known is None:
+            known = self.replicasets[name] = ReplicaSet(name, template, replicas, self._version())
+        elif known.replicas != replicas:
+            known.replicas, known.version = replicas, self._version()
         fact = replicaset_up(
             CLUSTER, NAMESPACE, name, ("Deployment", self.workload), replicas=replicas
         )
-        if self.weather.replicasets_lag:
-            self._tell(fact)
-        else:
-            self.door.told(fact)
+        self._tell_of_owner(replace(fact, uid=Uid(uid_of(name))))
         return known
 
     # What controllers do
@@ -245,6 +256,35 @@ class Cluster:
     def of(self, owner: str) -> list[Pod]:
         """The active pods of an owner."""
         return [pod for pod in self.pods.values() if pod.owner[1] == owner and pod.active]
+
+    def replicaset(self, name: str) -> Json | None:
+        """A ReplicaSet as its API server has it."""
+        found = self.replicasets.get(name)
+        if found is None:
+            return None
+        above = {"apiVersion": "apps/v1", "kind": "Deployment", "name": self.workload}
+        return {
+            "metadata": {
+                "namespace": NAMESPACE,
+                "name": name,
+                "uid": uid_of(name),
+                "resourceVersion": f"{found.version}",
+                "labels": {"pod-template-hash": found.template},
+                "annotations": self._annotations()
+                | {"deployment.kubernetes.io/desired-replicas": f"{self.replicas}"},
+                "ownerReferences": [{**above, "controller": True}],
+            },
+            "spec": {"replicas": found.replicas},
+        }
+
+    def statefulset(self, name: str) -> Json | None:
+        """A StatefulSet as its API server has it."""
+        if (self.kind, self.workload) != ("StatefulSet", name):
+            return None
+        return {
+            "metadata": {"namespace": NAMESPACE, "name": name, "annotations": self._annotations()},
+            "spec": {"replicas": self.replicas},
+        }
 
     def advance(self) -> None:
         """A turn passes, and the watch tells what is due."""
@@ -343,6 +383,21 @@ class Cluster:
             )
         )
 
+    def _tell_of_owner(self, fact: Fact) -> None:
+        if self.weather.owners_lag:
+            self._tell(fact)
+        else:
+            self.door.told(fact)
+
+    def _annotations(self) -> dict[str, str]:
+        if self.min_available is None:
+            return {}
+        return {"distributed-scheduling/min-available": self.min_available}
+
+    def _version(self) -> int:
+        self.versions += 1
+        return self.versions
+
     def _tell(self, fact: Fact) -> None:
         """The watch is late, and never out of order."""
         last = self.watch[-1][0] if self.watch else 0
@@ -390,6 +445,11 @@ class Autoscaler:
         if len(self.seen) > self.looks:
             self.seen.popleft()
         return found if found >= replicas else min(replicas, max(self.seen))
+
+
+def uid_of(name: str) -> str:
+    """Of an owner of pods, by which they call it."""
+    return f"uid-of-{name}"
 
 
 def _ordinal(name: str) -> int:

@@ -20,15 +20,19 @@ from tests.emulator.games import (
     counting_error,
     drawn,
     engine_error,
+    founded_error,
     grown,
     miscounted,
     repaired,
+    resized_and_mended,
+    resized_error,
+    rolled_error,
 )
 from tests.emulator.kube import Weather
 
 ROUGH: Final = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5)
 LATE: Final = Weather(rejects=30, duplicates=10, reinvocations=10, dry_runs=5, lag=50)
-ALL_LATE: Final = Weather(rejects=30, duplicates=10, lag=50, replicasets_lag=True)
+ALL_LATE: Final = Weather(rejects=30, duplicates=10, lag=50, owners_lag=True)
 BLIND: Final = Weather(rejects=30, bypasses=10, lag=50)
 
 Play = Callable[[Game], int]
@@ -44,10 +48,17 @@ def mended(game: Game) -> int:
 
 EXACT: Final[dict[str, tuple[Play, int]]] = {
     "late, with a reader": (partial(engine_error, weather=LATE, reader=True), 5),
-    "ReplicaSets late too, with a reader": (
+    "workloads and ReplicaSets late too, with a reader": (
         partial(engine_error, weather=ALL_LATE, reader=True),
         5,
     ),
+    "sizes told late, with a reader": (partial(resized_error, weather=ALL_LATE), 5),
+    "after mending, sizes told late, with a reader": (
+        partial(resized_and_mended, weather=ALL_LATE),
+        5,
+    ),
+    "rollouts told late, with a reader": (partial(rolled_error, weather=ALL_LATE), 5),
+    "a StatefulSet told late": (partial(founded_error, weather=ALL_LATE), 5),
     "growing in calm weather, late": (
         partial(engine_error, weather=Weather(lag=50), reader=False),
         0,

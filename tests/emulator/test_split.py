@@ -7,28 +7,36 @@ The games are a seed each (``games``). Each of these runs looks at some dozens o
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from random import Random
 
 import pytest
 
+from ledger.facts.admission import Admission
 from ledger.facts.decision import record
 from ledger.facts.repair import Repair
 from ledger.reducers import snapshot
 from tests.emulator.doors import Engine
 from tests.emulator.games import (
     Game,
+    autoscaled,
     counting_error,
     drawn,
     engine_error,
     error,
     errors,
+    founded_error,
     grown,
     miscounted,
     repaired,
+    resized_and_mended,
+    resized_error,
+    rolled,
+    rolled_error,
 )
-from tests.emulator.kube import Autoscaler, Cluster, Weather
+from tests.emulator.kube import Cluster, Weather
 from tests.histories import approved
 
 CALM = Weather(duplicates=10, reinvocations=10, dry_runs=5)
@@ -53,9 +61,39 @@ def test_whoever_may_list_the_pods_splits_them_exactly_whatever_is_refused_dies_
     assert errors(range(40), LATE, with_reader) == {0: 40}
 
 
-def test_so_does_whoever_is_late_with_what_replicasets_are_told() -> None:
-    weather = Weather(rejects=30, duplicates=10, reinvocations=10, lag=50, replicasets_lag=True)
-    assert errors(range(20), weather, with_reader) == {0: 20}
+@pytest.mark.parametrize(
+    "play", [with_reader, resized_error, resized_and_mended, rolled_error, founded_error]
+)
+@pytest.mark.parametrize("rejects", [0, 30])
+def test_so_does_whoever_hears_late_of_workloads_and_replicasets_too(
+    play: Callable[[Game, Weather], int], rejects: int
+) -> None:
+    weather = Weather(rejects=rejects, duplicates=10, reinvocations=10, lag=50, owners_lag=True)
+    assert errors(range(30), weather, play) == {0: 30}
+
+
+@pytest.mark.parametrize("patience", [0, 60])
+def test_a_workload_that_nobody_told_of_is_waited_for_and_then_read(patience: int) -> None:
+    weather = Weather(rejects=30, lag=50, owners_lag=True, patience=patience)
+    read = 0
+    for seed in range(15):
+        engine = Engine(reader=True)
+        game = drawn(seed)
+        assert error(game, grown(game, engine, weather)) == 0
+        flags = [
+            made.outcome.flags
+            for step in engine.history.steps
+            for made in step.decisions
+            if isinstance(made.outcome, Admission)
+        ]
+        assert not any("workload_unknown" in told for told in flags)
+        read += sum("workload_read" in told for told in flags)
+    assert (read > 0) == (patience == 0)
+
+
+def test_without_a_list_a_workload_is_waited_for_as_long_as_its_first_pods_can_be() -> None:
+    weather = Weather(duplicates=10, lag=50, owners_lag=True)
+    assert errors(range(30), weather, without, kills=0) == {0: 30}
 
 
 def test_whoever_sees_everything_at_once_needs_no_list() -> None:
@@ -128,49 +166,33 @@ def test_what_was_too_much_goes_like_any_other_and_what_counts_goes_last() -> No
 def test_a_workload_that_grows_and_shrinks_with_its_load_keeps_its_share(*, reader: bool) -> None:
     sizes = set()
     for seed in range(12):
-        luck = Random(seed)
-        percent = luck.choice([20, 30, 50])
-        cluster = Cluster(luck, engine := Engine(reader=reader), CALM)
-        autoscaler = Autoscaler(least=1, most=30, target=10, looks=3)
-        cluster.scale(1, f"{percent}%")
-        replicaset = cluster.told_replicas("7", 1)
-        cluster.sync(replicaset)
-        load = 10
-        for _ in range(25):
-            for pod in list(cluster.pods.values()):
-                cluster.run(pod, at_once=True)
-            pods = cluster.of(replicaset.name)
-            load = max(1, load + luck.randint(-60, 70))
-            replicas = autoscaler.wanted(load, cluster.replicas, sum(pod.ready for pod in pods))
-            if replicas != cluster.replicas:
-                cluster.scale(replicas, f"{percent}%")
-                cluster.told_replicas("7", replicas)
-            cluster.settle()
-            due = -(-percent * replicas // 100) if replicas > 1 else 1
+        engine = Engine(reader=reader)
+        for cluster, due in autoscaled(seed, engine, CALM, looks=25):
             assert sum(pod.counts for pod in cluster.pods.values()) >= due
             repaired(cluster, engine)
             assert sum(pod.counts for pod in cluster.pods.values()) == due
-            sizes.add(replicas)
+            sizes.add(cluster.replicas)
     assert len(sizes) > 15, "it grew and shrank"
+
+
+@pytest.mark.parametrize("reader", [True, False])
+def test_where_its_size_is_told_late_its_share_is_mended_once_it_was(*, reader: bool) -> None:
+    weather = Weather(rejects=10, duplicates=10, lag=50, owners_lag=True)
+    off = 0
+    for seed in range(8):
+        engine = Engine(reader=reader)
+        for cluster, due in autoscaled(seed, engine, weather, looks=15):
+            off += sum(pod.counts for pod in cluster.pods.values()) != due
+            repaired(cluster, engine)
+            assert sum(pod.counts for pod in cluster.pods.values()) == due
+    assert off > 3, "there was something to be mended"
 
 
 def test_a_rollout_never_has_fewer_on_demand_than_belong_there_of_either_template() -> None:
     for seed in range(15):
-        luck = Random(seed)
         game = drawn(seed, most=12)
-        engine = Engine(reader=False)
-        cluster = grown(game, engine, CALM)
-        for pod in list(cluster.pods.values()):
-            cluster.run(pod, at_once=True)
-
-        for template in ("8", "9"):
-            for _ in cluster.roll(template, surge=luck.randint(1, 4)):
-                for name in sorted(cluster.replicasets):
-                    pods = cluster.of(name)
-                    on_demand = sum(pod.patched.capacity == "od" for pod in pods)
-                    assert on_demand >= min(game.due, len(pods)), name
-
-        assert error(game, cluster) == 0
+        cluster, short = rolled(game, Engine(reader=False), CALM)
+        assert (error(game, cluster), short) == (0, 0)
 
 
 def test_scaling_down_among_pods_that_are_ready_takes_the_spot_pods_first() -> None:

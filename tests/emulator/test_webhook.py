@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.emulator.games import drawn
-from tests.emulator.webhook import LATE, UNHEARD, Running, off, running
+from tests.emulator.webhook import LATE, UNHEARD, Running, off, off_late, running
 from tests.postgres import Postgres
 
 
@@ -13,6 +13,16 @@ async def test_the_split_is_exact_through_reviews_patches_and_the_log(postgres: 
 
     with running(postgres) as service:
         assert await asyncio.to_thread(played, service) == [0] * 4
+
+
+async def test_so_it_is_where_workloads_and_replicasets_are_told_late_and_change(
+    postgres: Postgres,
+) -> None:
+    def played(service: Running) -> list[dict[str, int]]:
+        return [off_late(service, seed) for seed in range(4)]
+
+    with running(postgres) as service:
+        assert await asyncio.to_thread(played, service) == [{}] * 4
 
 
 async def test_whoever_is_not_waited_for_keeps_no_slot_from_anybody(postgres: Postgres) -> None:

@@ -13,6 +13,7 @@ from ledger.facts.cluster import InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
 from ledger.facts.workload import PodDeleted, PodObserved, WorkloadUpserted
+from tests.histories import workload_up
 from tests.laws.model import bytewise
 from tests.laws.naive_book import is_active
 from tests.laws.naive_fleet import NaiveFleet
@@ -320,11 +321,15 @@ class NaiveAdmissions:
             "lost": [],
         }
         count, due = 0, None
-        if workload is None or workload.kind != asked.kind:
+        is_told = workload is not None and workload.kind == asked.kind
+        if not is_told:
+            workload = self._read(asked)
+        if workload is None:
             answer["flags"].append("workload_unknown")
         else:
-            count = self._wanted(workload, fact.cluster)
+            count = self._wanted(workload, fact.cluster) if is_told else workload.replicas
             due = self._due(workload, count, answer["flags"])
+            answer["flags"] += ["workload_read"] * (not is_told)
         state = "answered"
         if due is not None and workload is not None and workload.kind == "StatefulSet":
             self._by_place(fact, workload, due, answer, count=count)
@@ -336,6 +341,18 @@ class NaiveAdmissions:
         if fact.dry_run:
             del self.asked[fact.uid]
         return answer
+
+    def _read(self, asked: Asked) -> WorkloadUpserted | None:
+        """What whoever asks has read of a workload that nobody told of."""
+        fact, kind = asked.fact, asked.kind
+        if asked.workload is None or fact.replicas is None:
+            return None
+        return workload_up(
+            asked.workload,
+            fact.replicas,
+            kind="StatefulSet" if kind == "StatefulSet" else "Deployment",
+            min_available=fact.min_available,
+        )
 
     def _wanted(self, workload: WorkloadUpserted, cluster: str) -> int:
         """How many are wanted in a cluster; as long as they are not divided, all."""

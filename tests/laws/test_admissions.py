@@ -37,6 +37,7 @@ from tests.histories import (
     policy,
     replicaset_up,
     subject_of,
+    workload_gone,
     workload_up,
 )
 from tests.laws.naive_admissions import NaiveAdmissions
@@ -78,6 +79,8 @@ admissions = st.builds(
     pod_index=st.sampled_from([None, None, "2", "x"]),
     ordinals_start=st.sampled_from([None, None, 0, 1]),
     can_list=rarely,
+    replicas=st.sampled_from([None, None, 0, 1, 3]),
+    min_available=st.sampled_from([None, "1", "50%", "many"]),
 ).map(_fitting)
 
 pods = st.builds(
@@ -147,6 +150,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         st.sampled_from([None, None, 0, 1]),
     ),
     st.builds(lambda span: policy({"spot.reservation_ms": span}), st.sampled_from([500, 60_000])),
+    st.builds(workload_gone, st.sampled_from(["shop/web", "shop/db"])),
     st.builds(lambda hold: policy({"hold": hold}), st.booleans()),
 )
 

@@ -53,13 +53,20 @@ def diff(
 
 async def account(connection: Connection, fleet: str, a: str, b: str) -> dict[str, Any]:
     """What is printed for machines; docs/explain.md tells the fields."""
-    return plain(await _difference(connection, fleet, a, b))
+    return plain(await _difference(connection, fleet, a, b, called=("from", "to")))
 
 
-async def _difference(connection: Connection, fleet: str | None, a: str, b: str) -> Difference:
+async def _difference(
+    connection: Connection,
+    fleet: str | None,
+    a: str,
+    b: str,
+    *,
+    called: tuple[str, str] = ("A", "B"),
+) -> Difference:
     named = await finding.fleet_of(connection, fleet)
-    first = await finding.position_at(connection, named, a)
-    last = await finding.position_at(connection, named, b)
+    first = await finding.position_at(connection, named, a, called=called[0])
+    last = await finding.position_at(connection, named, b, called=called[1])
     assert first is not None, "both are given"
     assert last is not None, "both are given"
     if first > last:

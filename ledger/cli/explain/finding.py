@@ -111,21 +111,23 @@ async def fleet_of(connection: Connection, wanted: str | None, what: str = "") -
     raise InvalidRequest("ambiguous", f"there are several fleets, say --fleet: {_list(fleets)}")
 
 
-async def position_at(connection: Connection, fleet: str, at: str | None) -> int | None:
-    """The position that ``--at`` means; None where it says nothing."""
+async def position_at(
+    connection: Connection, fleet: str, at: str | None, *, called: str = "--at"
+) -> int | None:
+    """The position that a moment means, however it is ``called``; None where it says nothing."""
     if at is None:
         return None
     through, _ = await derivations.decided_through(connection, fleet)
     if re.fullmatch(r"[0-9]{1,18}", at):
         if int(at) > through:
             raise InvalidRequest(
-                "invalid_moment", f"--at {at}: {fleet} is decided through position {through}"
+                "invalid_moment", f"{called} {at}: {fleet} is decided through position {through}"
             )
         return int(at)
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
-        raise InvalidRequest("invalid_moment", f"--at {at}: no position and no time") from None
+        raise InvalidRequest("invalid_moment", f"{called} {at}: no position and no time") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     # Fleet time never runs backwards with position, so the place is found by halving.
@@ -138,7 +140,7 @@ async def position_at(connection: Connection, fleet: str, at: str | None) -> int
         else:
             behind = middle
     if first == 0:
-        raise InvalidRequest("invalid_moment", f"--at {at}: the log of {fleet} begins later")
+        raise InvalidRequest("invalid_moment", f"{called} {at}: the log of {fleet} begins later")
     return first - 1
 
 

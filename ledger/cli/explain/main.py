@@ -123,7 +123,9 @@ async def account(
     if kind is not None and kind not in get_args(Kind):
         raise InvalidRequest("invalid_kind", f"{kind}: one of {', '.join(get_args(Kind))}")
     wanted = cast("Kind | None", kind)
-    explained = await _explained(connection, what, wanted, at, place, fleet, checks=checks)
+    explained = await _explained(
+        connection, what, wanted, at, place, fleet, checks=checks, called="at"
+    )
     if isinstance(explained, Undecided):
         return telling.undecided(explained)
     return explained.plain()
@@ -185,9 +187,10 @@ async def _explained(
     fleet: str | None,
     *,
     checks: bool = False,
+    called: str = "--at",
 ) -> Explained | Undecided:
     named = await finding.fleet_of(connection, fleet, what)
-    position = await finding.position_at(connection, named, at)
+    position = await finding.position_at(connection, named, at, called=called)
     until = NEWEST if position is None else position
     meant = await finding.find(connection, named, what, kind, at=until)
     if isinstance(meant, Undecided):

@@ -14,6 +14,9 @@ CapacityClass = Literal["od", "spot"]
 DESIRED_CAPACITY: Final = "distributed-scheduling/desired-capacity"
 """The pod label that says what was decided. No selector may name it: it is for people and counts."""
 
+MIN_AVAILABLE: Final = "distributed-scheduling/min-available"
+"""The annotation of a workload that says how many of its pods belong on on-demand nodes."""
+
 RESERVATION: Final = "distributed-scheduling/reservation"
 """The pod annotation that says which reservation the pod holds.
 

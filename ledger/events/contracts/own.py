@@ -20,6 +20,7 @@ from ledger.events.contract_values import (
     MOST_ENTRIES,
     Cluster,
     Name,
+    ReplicaCount,
     Text,
     Whole,
     Word,
@@ -80,6 +81,10 @@ class AdmissionRequested(Contract):
     """The ordinal at which its StatefulSet begins, as read while it was asked; absent, as told of the set."""
     can_list: bool = False
     """Whether whoever asks can list the template's pods, if the answer says so first."""
+    replicas: ReplicaCount | None = None
+    """How many pods its workload wants, as read while it was asked; it counts where nobody told of the workload."""
+    min_available: Text | None = None
+    """The annotation of the workload that was read with it."""
 
     def fact(self) -> facts.AdmissionRequested:
         return facts.AdmissionRequested(
@@ -96,6 +101,8 @@ class AdmissionRequested(Contract):
             pod_index=self.pod_index,
             ordinals_start=self.ordinals_start,
             can_list=self.can_list,
+            replicas=self.replicas,
+            min_available=self.min_available,
         )
 
 
