@@ -146,7 +146,7 @@ async def test_a_book_that_does_not_add_up_is_named_though_every_decision_follow
         step = honest(world, event)
         used = step.world.jobs.used.set(QueueNamespace("q", "shop"), Use(1, 500, 0, 0))
         jobs = replace(step.world.jobs, used=used)
-        return replace(step, world=replace(step.world, jobs=jobs))
+        return step._replace(world=replace(step.world, jobs=jobs))
 
     monkeypatch.setattr(comparing, "advance", careless)
 
