@@ -17,8 +17,7 @@ from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.world import Account, World
 from ledger.units import Position, Subject
-from ledger.views.released import Ended
-from ledger.views.released import Released
+from ledger.views.released import Ended, Released
 
 
 @dataclass(slots=True)
