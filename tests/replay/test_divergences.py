@@ -7,8 +7,9 @@ the faulty program decides the whole history by itself, and the lists are laid s
 
 import json
 import random
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,23 @@ def history() -> History:
     more = {"id": "more", "time": told[opened]["time"], "data": {"fairshare": {"preempt": True}}}
     told.insert(opened, policy | more)
     return decided(rows(orjson.dumps(one) for one in told))
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """What is kept from question to question was worked out by a program that another fault was planted in."""
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    """Begin anew with everything that the pure rooms keep."""
+    for name in sorted(sys.modules):
+        if name.startswith(("ledger.core.", "ledger.decisions.", "ledger.reducers.")):
+            for kept in vars(sys.modules[name]).values():
+                if hasattr(kept, "cache_clear"):
+                    kept.cache_clear()
 
 
 def decided(told: Iterable[StoredEvent]) -> History:
