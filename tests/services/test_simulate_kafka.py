@@ -69,5 +69,5 @@ async def test_a_kafka_that_is_not_there_is_named() -> None:
     )
     _, said = await process.communicate()
 
-    assert process.returncode == 70
+    assert process.returncode == 75
     assert b"ledger: Kafka:" in said
