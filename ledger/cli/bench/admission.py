@@ -41,7 +41,7 @@ REPLICAS: Final = 250
 PERCENT: Final = 30
 """Of them on on-demand nodes."""
 BURST_ON_DEMAND: Final = 75
-REPORTERS: Final = 4
+REPORTERS: Final = 8
 """Who report pods: whoever waits for an answer keeps the others from nothing."""
 FEW: Final = 10
 """Reports in a batch that a review can wait for."""
