@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from ledger.decisions import deployment, disk_placement, division
 from ledger.facts.event import Fact
@@ -336,9 +336,13 @@ def _divided() -> Alphabet:
     )
 
 
-def _rounds(**more: object) -> Fact:
-    settings = {"round.max_events": 1, "round.max_milliseconds": 0, "fairshare.preempt": True}
-    return policy({**settings, "fairshare.reclaim": True, **more})  # type: ignore[dict-item]  # values of policies
+def _rounds(**more: Any) -> Fact:
+    settings: dict[str, Any] = {
+        "round.max_events": 1,
+        "round.max_milliseconds": 0,
+        "fairshare.preempt": True,
+    }
+    return policy({**settings, "fairshare.reclaim": True, **more})
 
 
 def _gangs() -> Alphabet:
