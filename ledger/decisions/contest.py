@@ -19,8 +19,7 @@ pool of the nodes that are left to them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.fairshare.decay import DecayPolicy, PastUse
@@ -34,7 +33,7 @@ from ledger.core.fairshare.resources import (
 from ledger.core.fairshare.room import SLOTS, Ground, PoolName
 from ledger.core.fairshare.round import Alike, Charges, Holding, Job
 from ledger.decisions import spare, versions
-from ledger.decisions.spare import Nodes
+from ledger.decisions.spare import CPU, MEMORY, RESOURCES, STORAGE, Nodes
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import TaskRequest
 from ledger.facts.canonical import Plain, canonical, together
@@ -57,12 +56,6 @@ from ledger.reducers.tasks import (
 )
 from ledger.reducers.world import World
 from ledger.units import ClusterName, NodeName, Subject
-
-CPU: Final = Resource("cpu")
-MEMORY: Final = Resource("memory")
-STORAGE: Final = Resource("storage")
-RESOURCES: Final = (CPU, MEMORY, STORAGE)
-"""What tasks can ask for, in the order of the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +131,8 @@ def read(world: World) -> Contest:
     inside = tuple(_pool(world, nodes, told, name) for told, name in pools.items())
     total = dict.fromkeys(RESOURCES, 0)
     for one in nodes.values():
-        for resource, column in zip(RESOURCES, (one.cpu, one.memory, one.storage), strict=True):
-            total[resource] += sum(column)
+        for resource, column in one.plot.amounts.items():
+            total[resource] += column.total
     for use in used.values():
         total[CPU] += use.cpu
         total[MEMORY] += use.memory
@@ -287,11 +280,11 @@ def _nodes_spelled(contest: Contest) -> bytes:
             (pool.name, pool.inside[cluster]) for pool in contest.pools if cluster in pool.inside
         )
         if not pools:
-            if nodes.spelled:
-                texts.append("[]],".join(nodes.spelled) + "[]]")
+            if len(nodes.plot):
+                texts.append(nodes.spelled.without_pools)
             continue
         ends: dict[tuple[bool, ...], str] = {}
-        for text, *inside in zip(nodes.spelled, *(there for _, there in pools), strict=True):
+        for text, *inside in zip(nodes.spelled.each, *(there for _, there in pools), strict=True):
             key = tuple(inside)
             if key not in ends:
                 among = [name for (name, _), is_in in zip(pools, key, strict=True) if is_in]
@@ -383,24 +376,9 @@ def _ground(by_cluster: Mapping[ClusterName, Nodes], pools: Sequence[Pool]) -> G
     """The nodes as the core finds them."""
     # In the order of cluster/node, which that of the clusters alone is not.
     clusters = sorted(by_cluster, key=lambda cluster: f"{cluster}/")
-    nodes = [by_cluster[cluster] for cluster in clusters]
     return Ground(
-        names=[*chain.from_iterable(one.names for one in nodes)],
-        amounts={
-            CPU: [*chain.from_iterable(one.cpu for one in nodes)],
-            MEMORY: [*chain.from_iterable(one.memory for one in nodes)],
-            STORAGE: [*chain.from_iterable(one.storage for one in nodes)],
-        },
-        slots=[*chain.from_iterable(one.slots for one in nodes)],
-        pools={
-            pool.name: [
-                *chain.from_iterable(
-                    pool.inside.get(cluster) or [False] * len(by_cluster[cluster].names)
-                    for cluster in clusters
-                )
-            ]
-            for pool in pools
-        },
+        [by_cluster[cluster].plot for cluster in clusters],
+        {pool.name: [pool.inside.get(cluster, ()) for cluster in clusters] for pool in pools},
     )
 
 
@@ -411,7 +389,7 @@ def _pool(world: World, nodes: Mapping[ClusterName, Nodes], told: Where, name: P
         {
             cluster: [
                 told.takes_node(_labels(world, node)) if told.node_selector else True
-                for node in there.names
+                for node in there.plot.names.all
             ]
             for cluster, there in nodes.items()
             if told.takes_cluster(cluster, world.clusters[cluster].labels)

@@ -25,9 +25,9 @@ from ledger.core.fairshare.resources import (
     Resource,
 )
 from ledger.core.fairshare.room import SLOTS
-from ledger.decisions import contest as read_off
 from ledger.decisions.contest import Contender, Contest, amounts
 from ledger.decisions.round_steps import Came, not_reached
+from ledger.decisions.spare import RESOURCES
 from ledger.facts.refusal import Refusal
 from ledger.reducers.jobs import WAITS_FOR_ROUND
 from ledger.reducers.tasks import Tasks
@@ -39,7 +39,7 @@ EVICTED: Final = "evicted"
 GANG_SHORT: Final = "gang_short"
 QUEUE_OVERUSED: Final = "queue_overused"
 
-_COUNTED: Final = frozenset({*read_off.RESOURCES, SLOTS})
+_COUNTED: Final = frozenset({*RESOURCES, SLOTS})
 
 
 def refusals(world: World, contest: Contest, came: Came) -> Iterator[tuple[Subject, Refusal]]:

@@ -18,15 +18,15 @@ from ledger.core.fairshare.resources import (
     Vector,
     along,
 )
-from ledger.decisions import contest as read_off
 from ledger.decisions import versions
 from ledger.decisions.contest import Contest, takes
 from ledger.decisions.round_steps import Came, space_of, used_now
+from ledger.decisions.spare import RESOURCES
 from ledger.facts.fair_share import NamespaceShare, PastCharge
 from ledger.reducers.tasks import NO_USE, QueueNamespace
 from ledger.reducers.world import World
 
-_NOTHING: Final[Vector] = (0,) * len(read_off.RESOURCES)
+_NOTHING: Final[Vector] = (0,) * len(RESOURCES)
 _NONE: Final = Fraction(0)
 _OF_KEY: Final = 3
 """So many of a row's values say whose it is: its queue, its namespace and the resource."""
@@ -86,7 +86,7 @@ def _standing(
         waiting[key] = tuple(map(add, waiting.get(key, _NOTHING), more))
     used = used_now(world, contest, came)
     of_total = ShareOfTotal(
-        along(read_off.RESOURCES, contest.total), max(contest.weights.values(), default=1)
+        along(RESOURCES, contest.total), max(contest.weights.values(), default=1)
     )
     by_queue: dict[str, list[_Wants]] = {}
     for key in sorted({*used, *waiting}):
@@ -100,12 +100,10 @@ def _standing(
         deserved = came.played.shared.of(QueueName(queue))
         parts = [
             _parts(rules, deserved[resource], inside, place)
-            for place, resource in enumerate(read_off.RESOURCES)
+            for place, resource in enumerate(RESOURCES)
         ]
         for place, (namespace, weight, held, wanted, weighted) in enumerate(inside):
-            for resource, asked, holds, part in zip(
-                read_off.RESOURCES, wanted, held, parts, strict=True
-            ):
+            for resource, asked, holds, part in zip(RESOURCES, wanted, held, parts, strict=True):
                 if asked:
                     yield NamespaceShare(
                         queue, namespace, resource, weight, asked, part[place], holds, weighted

@@ -31,7 +31,7 @@ from ledger.core.fairshare.resources import (
     TaskName,
     added,
 )
-from ledger.core.fairshare.room import NO_LIMIT, Ground
+from ledger.core.fairshare.room import NO_LIMIT, Column, Ground, Plot
 from ledger.core.fairshare.round import Round, RoundQuestion
 from ledger.core.fairshare.stage import GangJob, Scene, Task
 from ledger.decisions import contest as read_off
@@ -211,7 +211,7 @@ def _scene(world: World, contest: Contest, came: Came, voters: Sequence[NamedVot
     jobs: list[GangJob] = []
     tasks: list[Task] = []
     held: dict[NodeName, list[TaskRequest]] = {}
-    there = {*contest.ground.names}
+    there = {name for plot in contest.ground.plots for name in plot.names.all}
     for subject, state in known_jobs(world):
         fact = world.workload(subject)
         assert fact is not None, f"{subject} has tasks and is not there"
@@ -278,19 +278,25 @@ def _whole(
     world: World, contest: Contest, held: Mapping[NodeName, Sequence[TaskRequest]]
 ) -> Ground:
     """The nodes with what they have for jobs: what is free, and what they hold."""
-    ground = contest.ground
-    columns = {resource: [*ground.amounts[resource]] for resource in read_off.RESOURCES}
-    slots = [*ground.slots]
-    for place, name in enumerate(ground.names):
+    return replace(
+        contest.ground, plots=[_with_held(world, plot, held) for plot in contest.ground.plots]
+    )
+
+
+def _with_held(world: World, plot: Plot, held: Mapping[NodeName, Sequence[TaskRequest]]) -> Plot:
+    columns = {resource: [*plot.amounts[resource].amounts] for resource in spare.RESOURCES}
+    slots = [*plot.slots.amounts]
+    for place, name in enumerate(plot.names.all):
         if name not in held:
             continue
         free, tasks = spare.of(world, name), held[name]
-        columns[read_off.CPU][place] = max(0, free.cpu + sum(one.cpu for one in tasks))
-        columns[read_off.MEMORY][place] = max(0, free.memory + sum(one.memory for one in tasks))
-        columns[read_off.STORAGE][place] = max(0, free.storage + sum(one.storage for one in tasks))
+        columns[spare.CPU][place] = max(0, free.cpu + sum(one.cpu for one in tasks))
+        columns[spare.MEMORY][place] = max(0, free.memory + sum(one.memory for one in tasks))
+        columns[spare.STORAGE][place] = max(0, free.storage + sum(one.storage for one in tasks))
         if free.pods is not None:
             slots[place] = max(0, free.pods + len(tasks))
-    return replace(ground, amounts=columns, slots=slots)
+    amounts = {resource: Column(column) for resource, column in columns.items()}
+    return Plot(plot.names, amounts, Column(slots))
 
 
 def _make_way(came: Came, made: Evictions, way: eviction.Way) -> None:
@@ -336,7 +342,7 @@ def _backfill(
                 came.full = True
                 return
             room.take(needs, node)
-            came.place(TaskId(job.subject, index), Place(room.names[node], "backfill", None))
+            came.place(TaskId(job.subject, index), Place(room.name(node), "backfill", None))
 
 
 def _slots_left(world: World, contest: Contest, came: Came) -> Ground:
@@ -346,13 +352,19 @@ def _slots_left(world: World, contest: Contest, came: Came) -> Ground:
         taken.update(place.node for place in places.values())
     for losses in came.losses.values():
         taken.subtract(loss.node for loss in losses.values())
-    slots = [*contest.ground.slots]
-    for place, name in enumerate(contest.ground.names):
-        if slots[place] != NO_LIMIT and taken[name]:
+    return replace(
+        contest.ground, plots=[_only_slots(world, plot, taken) for plot in contest.ground.plots]
+    )
+
+
+def _only_slots(world: World, plot: Plot, taken: Mapping[NodeName, int]) -> Plot:
+    slots = [*plot.slots.amounts]
+    for place, name in enumerate(plot.names.all):
+        if slots[place] != NO_LIMIT and taken.get(name):
             pods = spare.of(world, name).pods
             assert pods is not None, f"{name} counts its tasks"
             slots[place] = max(0, pods - taken[name])
-    return replace(contest.ground, amounts={}, slots=slots)
+    return Plot(plot.names, {}, Column(slots))
 
 
 def space_of(tasks: Tasks) -> QueueNamespace:

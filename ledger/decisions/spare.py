@@ -7,10 +7,12 @@ found out is never written to once it was given out.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from ledger.core.fairshare.room import NO_LIMIT
+from ledger.core.fairshare.resources import Resource
+from ledger.core.fairshare.room import NO_LIMIT, Column, Names, Plot
 from ledger.facts.canonical import canonical
 from ledger.reducers.book import NOTHING_HELD, Loose, loose
 from ledger.reducers.rooms import node_in_use
@@ -22,21 +24,37 @@ _QUOTED: Final = 1 << 17
 order, so if there were fewer none would still be there when it comes again."""
 
 
+CPU: Final = Resource("cpu")
+MEMORY: Final = Resource("memory")
+STORAGE: Final = Resource("storage")
+RESOURCES: Final = (CPU, MEMORY, STORAGE)
+"""What tasks can ask for, in the order of the names."""
+
+
 class Nodes(NamedTuple):
     """What the nodes of a cluster that take new work have free, in the order of their names.
 
     Less than nothing is nothing.
     """
 
-    names: Sequence[NodeName]
-    """With their cluster."""
-    cpu: Sequence[int]
-    memory: Sequence[int]
-    storage: Sequence[int]
-    slots: Sequence[int]
-    """``NO_LIMIT`` where tasks are not counted."""
-    spelled: Sequence[str]
-    """Each as a round's inputs spell it, up to its pools."""
+    plot: Plot
+    """As the core finds them; they are named with their cluster."""
+    spelled: "Spelled"
+
+
+@dataclass(slots=True)
+class Spelled:
+    """Nodes as a round's inputs spell them, each up to its pools; nobody writes to it."""
+
+    each: Sequence[str]
+    _without_pools: str | None = field(default=None, compare=False)
+
+    @property
+    def without_pools(self) -> str:
+        """All of them, where none is in a pool."""
+        if self._without_pools is None:
+            self._without_pools = ",".join([f"{text}[]]" for text in self.each])
+        return self._without_pools
 
 
 def of(world: World, name: NodeName) -> Loose:
@@ -77,30 +95,77 @@ def nodes(world: World, cluster: ClusterName) -> Nodes:
 
 def _looked_at(world: World, before: Nodes, subjects: Iterable[Subject]) -> Nodes:
     """The nodes as they are now, of which at most these are others than before."""
-    columns: list[list[Any]] = [[*column] for column in before]
-    names: list[NodeName] = columns[0]
+    plot, spelled = before
+    rows = _Rows(
+        [
+            plot.names.all,
+            *(plot.amounts[resource].amounts for resource in RESOURCES),
+            plot.slots.amounts,
+            spelled.each,
+        ]
+    )
     for subject in subjects:
-        row = _row(world, subject)
-        name = NodeName(subject)
+        rows.put(NodeName(subject), _row(world, subject))
+    names, cpu, memory, storage, slots, texts = rows.columns
+    # What was counted of a column that is as it was is kept with it.
+    old, was = rows.begun, plot.amounts
+    return Nodes(
+        Plot(
+            plot.names if names is old[0] else Names(names),
+            {
+                CPU: was[CPU] if cpu is old[1] else Column(cpu),
+                MEMORY: was[MEMORY] if memory is old[2] else Column(memory),
+                STORAGE: was[STORAGE] if storage is old[3] else Column(storage),
+            },
+            plot.slots if slots is old[4] else Column(slots),
+        ),
+        spelled if texts is old[5] else Spelled(texts),
+    )
+
+
+_Row = tuple[NodeName, int, int, int, int, str]
+"""What is told of a node: its name, what it has free, its slots, and how it is spelled."""
+
+
+class _Rows:
+    """Rows of nodes in the order of their names, column by column; a column is copied when it changes."""
+
+    def __init__(self, columns: Sequence[Sequence[Any]]) -> None:
+        self.begun = columns
+        self.columns = [*columns]
+
+    def put(self, name: NodeName, row: _Row | None) -> None:
+        """Have this row for a node; None: have it no more."""
+        names = self.columns[0]
         place = bisect_left(names, name)
         is_there = place < len(names) and names[place] == name
-        if row is not None and is_there:
-            for column, one in zip(columns, row, strict=True):
-                column[place] = one
-        elif row is not None:
-            for column, one in zip(columns, row, strict=True):
-                column.insert(place, one)
-        elif is_there:
-            for column in columns:
-                del column[place]
-    return Nodes(*columns)
+        if row is None and not is_there:
+            return
+        for at, column in enumerate(self.columns):
+            if row is not None and is_there and column[place] == row[at]:
+                continue
+            own = self._own(at)
+            if row is None:
+                del own[place]
+            elif is_there:
+                own[place] = row[at]
+            else:
+                own.insert(place, row[at])
+
+    def _own(self, at: int) -> list[Any]:
+        column = self.columns[at]
+        if column is self.begun[at]:
+            column = self.columns[at] = [*column]
+        assert isinstance(column, list)
+        return column
 
 
 def _none() -> Nodes:
-    return Nodes([], [], [], [], [], [])
+    columns = {resource: Column([]) for resource in RESOURCES}
+    return Nodes(Plot(Names([]), columns, Column([])), Spelled([]))
 
 
-def _row(world: World, subject: Subject) -> tuple[NodeName, int, int, int, int, str] | None:
+def _row(world: World, subject: Subject) -> _Row | None:
     """What is told of a node; None if it takes no new work."""
     node = node_in_use(world.objects, world.rooms.reclaiming, subject)
     if node is None:

@@ -325,12 +325,12 @@ class _Play:
         tally = _Tally()
         if manner.evicts:
             candidates = manner.candidates(stage, task)
-            for place in range(len(stage.room.names)):
+            for place in range(len(stage.room)):
                 if self._make_room(task, place, candidates(place), tally):
                     return []
         if beyond is not None:
             return [self._limit(task, beyond), tally.reason(task)]
-        nodes = len(stage.room.names)
+        nodes = len(stage.room)
         return [NodeFit(task.name, nodes, stage.room.lacking(needs)), tally.reason(task)]
 
     def _make_room(self, task: Task, place: int, candidates: Sequence[Task], tally: _Tally) -> bool:
@@ -360,7 +360,7 @@ class _Play:
                     task=victim.name,
                     job=victim.job,
                     queue=stage.jobs[victim.job].queue,
-                    node=stage.room.names[place],
+                    node=stage.room.name(place),
                     taker=task.name,
                     ballots=tuple(
                         ballot
@@ -379,7 +379,7 @@ class _Play:
 
     def _pipeline(self, task: Task, place: int) -> None:
         self.stage.pipeline(task, place)
-        self._pipelined.append((task.name, self.stage.room.names[place]))
+        self._pipelined.append((task.name, self.stage.room.name(place)))
 
     def _enough(self, task: Task, place: int, victims: Sequence[Task]) -> bool:
         """Whether the node has room for the task once all of these are gone."""

@@ -583,7 +583,7 @@ class _Play:
                 queue_share=queue.measure.share(queue_used),
                 namespace_share=weighted,
                 standing=standing,
-                places=tuple((task.number, self._room.names[node]) for task, node in placed),
+                places=tuple((task.number, self._room.name(node)) for task, node in placed),
             )
         )
 
@@ -609,7 +609,7 @@ class _Play:
             lacking = self._room.lacking(task.needs)
             if settled:
                 self._lacking[needs] = lacking
-        return NodeFit(task.number, len(self._room.names), lacking)
+        return NodeFit(task.number, len(self._room), lacking)
 
     def _losers(self, *, full: bool) -> Iterator[Loser]:
         in_line = {

@@ -228,12 +228,12 @@ class Stage:
 
     def standing(self, place: int, queue: QueueName, statuses: Sequence[TaskStatus]) -> list[Task]:
         """The preemptable tasks of a queue on a node, in the order of evictions."""
-        here = self._standing.get(self.room.names[place], {}).get(queue, [])
+        here = self._standing.get(self.room.name(place), {}).get(queue, [])
         return [task for task in here if self._status[task.name] in statuses]
 
     def queues_on(self, place: int) -> list[QueueName]:
         """The queues that have preemptable tasks on a node, in no order that may matter."""
-        return list(self._standing.get(self.room.names[place], {}))
+        return list(self._standing.get(self.room.name(place), {}))
 
     def queue_order(self) -> list[QueueName]:
         """The queues that take part, as they stand now."""
@@ -270,7 +270,7 @@ class Stage:
 
     def pipeline(self, task: Task, place: int) -> None:
         """Have the task take this node's room."""
-        self._change(task, "pipelined", self.room.names[place])
+        self._change(task, "pipelined", self.room.name(place))
 
     def mark(self) -> int:
         """A point to return to."""
@@ -356,7 +356,10 @@ class Stage:
 def _together(nodes: Collection[Node]) -> Amounts:
     """What nodes have together."""
     if isinstance(nodes, Ground):
-        return {resource: sum(column) for resource, column in nodes.amounts.items()}
+        return added(
+            {resource: column.total for resource, column in plot.amounts.items()}
+            for plot in nodes.plots
+        )
     return added(node.amounts for node in nodes)
 
 
