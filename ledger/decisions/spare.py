@@ -6,7 +6,7 @@ found out is never written to once it was given out.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -48,6 +48,13 @@ class Spelled:
 
     each: Sequence[str]
     _without_pools: str | None = field(default=None, compare=False)
+
+    def but(self, changes: Mapping[int, str]) -> "Spelled":
+        """The same nodes, of which some are spelled like this."""
+        each = [*self.each]
+        for place, text in changes.items():
+            each[place] = text
+        return self if each == self.each else Spelled(each)
 
     @property
     def without_pools(self) -> str:
@@ -95,69 +102,77 @@ def nodes(world: World, cluster: ClusterName) -> Nodes:
 
 def _looked_at(world: World, before: Nodes, subjects: Iterable[Subject]) -> Nodes:
     """The nodes as they are now, of which at most these are others than before."""
-    plot, spelled = before
-    rows = _Rows(
-        [
-            plot.names.all,
-            *(plot.amounts[resource].amounts for resource in RESOURCES),
-            plot.slots.amounts,
-            spelled.each,
-        ]
-    )
-    for subject in subjects:
-        rows.put(NodeName(subject), _row(world, subject))
-    names, cpu, memory, storage, slots, texts = rows.columns
-    # What was counted of a column that is as it was is kept with it.
-    old, was = rows.begun, plot.amounts
-    return Nodes(
-        Plot(
-            plot.names if names is old[0] else Names(names),
-            {
-                CPU: was[CPU] if cpu is old[1] else Column(cpu),
-                MEMORY: was[MEMORY] if memory is old[2] else Column(memory),
-                STORAGE: was[STORAGE] if storage is old[3] else Column(storage),
-            },
-            plot.slots if slots is old[4] else Column(slots),
-        ),
-        spelled if texts is old[5] else Spelled(texts),
-    )
-
-
-_Row = tuple[NodeName, int, int, int, int, str]
-"""What is told of a node: its name, what it has free, its slots, and how it is spelled."""
-
-
-class _Rows:
-    """Rows of nodes in the order of their names, column by column; a column is copied when it changes."""
-
-    def __init__(self, columns: Sequence[Sequence[Any]]) -> None:
-        self.begun = columns
-        self.columns = [*columns]
-
-    def put(self, name: NodeName, row: _Row | None) -> None:
-        """Have this row for a node; None: have it no more."""
-        names = self.columns[0]
+    names = before.plot.names.all
+    rows = [(NodeName(subject), _row(world, subject)) for subject in subjects]
+    changes: list[dict[int, Any]] = [{} for _ in _Row._fields]
+    for name, row in rows:
         place = bisect_left(names, name)
         is_there = place < len(names) and names[place] == name
-        if row is None and not is_there:
-            return
-        for at, column in enumerate(self.columns):
-            if row is not None and is_there and column[place] == row[at]:
-                continue
-            own = self._own(at)
-            if row is None:
-                del own[place]
-            elif is_there:
-                own[place] = row[at]
-            else:
-                own.insert(place, row[at])
+        if row is not None and is_there:
+            for change, one in zip(changes, row, strict=True):
+                change[place] = one
+        elif row is not None or is_there:
+            return _others(before, rows)
+    cpu, memory, storage, slots, spelled = changes
+    amounts = before.plot.amounts
+    return Nodes(
+        Plot(
+            before.plot.names,
+            {
+                CPU: amounts[CPU].but(cpu),
+                MEMORY: amounts[MEMORY].but(memory),
+                STORAGE: amounts[STORAGE].but(storage),
+            },
+            before.plot.slots.but(slots),
+        ),
+        before.spelled.but(spelled),
+    )
 
-    def _own(self, at: int) -> list[Any]:
-        column = self.columns[at]
-        if column is self.begun[at]:
-            column = self.columns[at] = [*column]
-        assert isinstance(column, list)
-        return column
+
+class _Row(NamedTuple):
+    """What is told of a node beside its name."""
+
+    cpu: int
+    memory: int
+    storage: int
+    slots: int
+    spelled: str
+
+
+def _others(before: Nodes, rows: Iterable[tuple[NodeName, _Row | None]]) -> Nodes:
+    """Nodes of which some are there only now, or not any more: those have None for a row."""
+    plot = before.plot
+    there = dict(
+        zip(
+            plot.names.all,
+            map(
+                _Row,
+                *(plot.amounts[resource].amounts for resource in RESOURCES),
+                plot.slots.amounts,
+                before.spelled.each,
+            ),
+            strict=True,
+        )
+    )
+    for name, row in rows:
+        if row is None:
+            there.pop(name, None)
+        else:
+            there[name] = row
+    names = sorted(there)
+    told = [there[name] for name in names]
+    return Nodes(
+        Plot(
+            Names(names),
+            {
+                CPU: Column([row.cpu for row in told]),
+                MEMORY: Column([row.memory for row in told]),
+                STORAGE: Column([row.storage for row in told]),
+            },
+            Column([row.slots for row in told]),
+        ),
+        Spelled([row.spelled for row in told]),
+    )
 
 
 def _none() -> Nodes:
@@ -173,10 +188,9 @@ def _row(world: World, subject: Subject) -> _Row | None:
     signed = loose(node, world.book.get(subject, NOTHING_HELD))
     cpu, memory, storage = max(0, signed.cpu), max(0, signed.memory), max(0, signed.storage)
     slots = NO_LIMIT if signed.pods is None else max(0, signed.pods)
-    name = NodeName(subject)
     told = "null" if signed.pods is None else slots
-    spelled = f"[{_quoted(name)},[{cpu},{memory},{storage}],{told},"
-    return name, cpu, memory, storage, slots, spelled
+    spelled = f"[{_quoted(NodeName(subject))},[{cpu},{memory},{storage}],{told},"
+    return _Row(cpu, memory, storage, slots, spelled)
 
 
 @lru_cache(maxsize=_QUOTED)

@@ -17,7 +17,7 @@ before. Whoever knows what they have says so plot by plot (``Ground``): what was
 kept with it, so a round counts those that changed. A resource is counted once somebody asks for it.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -82,6 +82,31 @@ class Column:
     _most: Sequence[int] = field(default=(), compare=False)
     _size: int = field(default=0, compare=False)
 
+    def but(self, changes: Mapping[int, int]) -> "Column":
+        """The same nodes, of which some have another amount; what was counted is put right."""
+        before = self.amounts
+        changed = {place: one for place, one in changes.items() if before[place] != one}
+        if not changed:
+            return self
+        amounts = [*before]
+        for place, one in changed.items():
+            amounts[place] = one
+        after = Column(amounts)
+        if self._total is not None:
+            after._total = self._total + sum(one - before[at] for at, one in changed.items())
+        # Each change moves half of the others: after many it is quicker to begin anew.
+        if self._ordered is not None and len(changed) * len(changed) < len(amounts):
+            after._ordered = ordered = [*self._ordered]
+            for place, one in changed.items():
+                del ordered[bisect_left(ordered, before[place])]
+                insort(ordered, one)
+        if self._size:
+            size = after._size = self._size
+            after._most = most = [*self._most]
+            for block in {place // size for place in changed}:
+                most[block] = max(amounts[block * size : (block + 1) * size])
+        return after
+
     @property
     def total(self) -> int:
         """What they have together."""
@@ -93,7 +118,8 @@ class Column:
     def least(self) -> int:
         """What one of them has at least; nothing where there are none."""
         if self._least is None:
-            self._least = min(self.amounts, default=0)
+            known = self._ordered
+            self._least = known[0] if known else min(self.amounts, default=0)
         return self._least
 
     @property
