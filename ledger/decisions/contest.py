@@ -69,6 +69,10 @@ class Contender:
     waiting: tuple[int, ...]
     created: int
     pool: PoolName | None
+    in_turn: Job
+    """The same as the core finds it."""
+    spelled: bytes
+    """The same as the inputs of decisions spell it."""
 
 
 class Pool(NamedTuple):
@@ -94,8 +98,10 @@ class Contest:
     """The same nodes and pools as the core finds them."""
     used: Mapping[QueueNamespace, Use]
     """By whatever runs, in known queues."""
+    used_in: Mapping[str, Use]
+    """By whatever runs in a known queue."""
     weights: Mapping[NamespaceName, int]
-    """Of the namespaces that hold or want something."""
+    """Of the namespaces that want something."""
     charges: Charges
     """What past use counts for, of the namespaces that want something; who is charged nothing is not
     listed."""
@@ -105,24 +111,8 @@ def read(world: World) -> Contest:
     """What a round would be decided from now."""
     jobs = world.jobs
     queues = tuple(_queue(world, name) for name in sorted(jobs.queues))
-    contenders: dict[Subject, Contender] = {}
     pools: dict[Where, PoolName] = {}
-    for subject in sorted(
-        subject for name in jobs.queues for subject in jobs.waiting.get(name, ())
-    ):
-        fact, tasks = world.workload(subject), jobs.of[subject]
-        assert fact is not None, f"{subject} has tasks and is not there"
-        contenders[subject] = Contender(
-            subject=subject,
-            fact=fact,
-            tasks=tasks,
-            request=takes(fact),
-            waiting=tuple(tasks.waiting_indices),
-            created=jobs.created[subject],
-            pool=pool_of(fact, pools),
-        )
-    # In no order: looked up by key only.
-    used = {key: use for key, use in jobs.used.items() if key.queue in jobs.queues}
+    contenders = _contenders(world, pools)
     nodes = {
         cluster: spare.nodes(world, cluster)
         for cluster in sorted(world.clusters)
@@ -133,12 +123,16 @@ def read(world: World) -> Contest:
     for one in nodes.values():
         for resource, column in one.plot.amounts.items():
             total[resource] += column.total
-    for use in used.values():
+    # In no order: looked up by key only.
+    used_in = {queue: use for queue, use in jobs.used_in.items() if queue in jobs.queues}
+    for use in used_in.values():
         total[CPU] += use.cpu
         total[MEMORY] += use.memory
         total[STORAGE] += use.storage
-    namespaces = {key.namespace for key in used}
-    namespaces.update(job.tasks.namespace for job in contenders.values())
+    used: Mapping[QueueNamespace, Use] = jobs.used
+    if len(used_in) < len(jobs.used_in):
+        used = {key: use for key, use in used.items() if key.queue in jobs.queues}
+    namespaces = {job.tasks.namespace for job in contenders.values()}
     return Contest(
         total=total,
         queues=queues,
@@ -147,9 +141,87 @@ def read(world: World) -> Contest:
         pools=inside,
         ground=_ground(nodes, inside),
         used=used,
+        used_in=used_in,
         weights={NamespaceName(name): jobs.weight(name) for name in sorted(namespaces)},
         charges=_charges(world, contenders.values()),
     )
+
+
+def _contenders(world: World, pools: dict[Where, PoolName]) -> dict[Subject, Contender]:
+    """The jobs with tasks that wait in known queues, by name, and the pools that they are in.
+
+    Most of them waited before, and as they do now: those are taken from the last round.
+    """
+    jobs = world.jobs
+    before: Mapping[Subject, Contender] = jobs.kept.contenders
+    contenders: dict[Subject, Contender] = {}
+    for subject in sorted(
+        subject for name in jobs.queues for subject in jobs.waiting.get(name, ())
+    ):
+        fact, tasks = world.workload(subject), jobs.of[subject]
+        assert fact is not None, f"{subject} has tasks and is not there"
+        one = before.get(subject)
+        if (
+            one is None
+            or one.fact is not fact
+            or one.tasks is not tasks
+            or one.created != jobs.created[subject]
+        ):
+            one = _contender(subject, fact, tasks, jobs.created[subject], pool_of(fact, pools))
+        elif one.pool is not None and one.pool != (pool := pool_of(fact, pools)):
+            one = _contender(subject, fact, tasks, one.created, pool)
+        contenders[subject] = one
+    jobs.kept.contenders = contenders
+    return contenders
+
+
+def _contender(
+    subject: Subject, fact: WorkloadUpserted, tasks: Tasks, created: int, pool: PoolName | None
+) -> Contender:
+    request, waiting = takes(fact), tuple(tasks.waiting_indices)
+    return Contender(
+        subject=subject,
+        fact=fact,
+        tasks=tasks,
+        request=request,
+        waiting=waiting,
+        created=created,
+        pool=pool,
+        in_turn=Job(
+            name=JobName(subject),
+            queue=QueueName(tasks.queue),
+            tasks=Alike(waiting, amounts(request)),
+            namespace=NamespaceName(tasks.namespace),
+            gang_min=fact.gang_min,
+            priority=fact.priority,
+            seq=created,
+            ready=len(tasks.running) + len(tasks.finished),
+            held=amounts(tasks.held),
+            pool=pool,
+        ),
+        spelled=canonical(
+            [
+                subject,
+                tasks.queue,
+                request,
+                waiting,
+                fact.gang_min,
+                fact.priority,
+                created,
+                len(tasks.running),
+                len(tasks.finished),
+                tasks.held,
+                pool,
+            ]
+        ),
+    )
+
+
+def weights(world: World, contest: Contest) -> dict[NamespaceName, int]:
+    """Of the namespaces that hold or want something, by name."""
+    named = {key.namespace for key in contest.used}
+    named.update(contest.weights)
+    return {NamespaceName(name): world.jobs.weight(name) for name in sorted(named)}
 
 
 def takes(fact: WorkloadUpserted) -> TaskRequest:
@@ -174,52 +246,39 @@ def running(contest: Contest, scope: NamespaceScope) -> list[Holding]:
     Of a namespace that has none of them it is told with the others of its queue; one that has some
     only in other queues is told by itself where what it holds counts in all.
     """
-    left = dict(contest.used)
+    spaces = {QueueNamespace(job.tasks.queue, job.tasks.namespace) for job in contest.jobs.values()}
+    if scope == "global":
+        namespaces = {key.namespace for key in spaces}
+        spaces = {key for key in contest.used if key.namespace in namespaces}
+    named = {key: contest.used[key] for key in sorted(spaces) if key in contest.used}
+    others = dict(contest.used_in)
+    for key, use in named.items():
+        others[key.queue] = _less(others[key.queue], use)
     for job in contest.jobs.values():
-        held = job.tasks.held
-        if held == NO_USE:
-            continue
-        key = QueueNamespace(job.tasks.queue, job.tasks.namespace)
-        left[key] = Use(*(one - other for one, other in zip(left[key], held, strict=True)))
-    named = {
-        QueueNamespace(job.tasks.queue if scope == "per_queue" else "", job.tasks.namespace)
-        for job in contest.jobs.values()
-    }
-    others: dict[str, list[Use]] = {}
-    holdings = []
-    for key in sorted(left):
-        use = left[key]
-        if not use.tasks:
-            continue
-        if (key if scope == "per_queue" else QueueNamespace("", key.namespace)) in named:
-            namespace = NamespaceName(key.namespace)
-            holdings.append(Holding(QueueName(key.queue), namespace, amounts(use)))
-        else:
-            others.setdefault(key.queue, []).append(use)
-    holdings += [
-        Holding(QueueName(queue), None, amounts(Use(*map(sum, zip(*others[queue], strict=True)))))
-        for queue in sorted(others)
+        if job.tasks.held != NO_USE:
+            key = QueueNamespace(job.tasks.queue, job.tasks.namespace)
+            named[key] = _less(named[key], job.tasks.held)
+    return [
+        *(
+            Holding(QueueName(key.queue), NamespaceName(key.namespace), amounts(use))
+            for key, use in named.items()
+            if use.tasks
+        ),
+        *(
+            Holding(QueueName(queue), None, amounts(others[queue]))
+            for queue in sorted(others)
+            if others[queue].tasks
+        ),
     ]
-    return holdings
+
+
+def _less(use: Use, held: Use) -> Use:
+    return Use(*(one - other for one, other in zip(use, held, strict=True)))
 
 
 def in_turn(contest: Contest) -> list[Job]:
     """The jobs as they wait for their turns."""
-    return [
-        Job(
-            name=JobName(job.subject),
-            queue=QueueName(job.tasks.queue),
-            tasks=Alike(job.waiting, amounts(job.request)),
-            namespace=NamespaceName(job.tasks.namespace),
-            gang_min=job.fact.gang_min,
-            priority=job.fact.priority,
-            seq=job.created,
-            ready=len(job.tasks.running) + len(job.tasks.finished),
-            held=amounts(job.tasks.held),
-            pool=job.pool,
-        )
-        for job in contest.jobs.values()
-    ]
+    return [job.in_turn for job in contest.jobs.values()]
 
 
 def pool_of(fact: WorkloadUpserted, pools: dict[Where, PoolName]) -> PoolName | None:
@@ -230,7 +289,7 @@ def pool_of(fact: WorkloadUpserted, pools: dict[Where, PoolName]) -> PoolName | 
     return pools.setdefault(told, PoolName(str(len(pools))))
 
 
-def spelled(contest: Contest) -> bytes:
+def spelled(world: World, contest: Contest) -> bytes:
     """The contest as a part of what a decision's ``inputs`` digests."""
     told: dict[str, Plain] = {
         "total": _plain(contest.total),
@@ -247,29 +306,14 @@ def spelled(contest: Contest) -> bytes:
             }
             for queue in contest.queues
         ],
-        "jobs": [
-            [
-                job.subject,
-                job.tasks.queue,
-                job.request,
-                job.waiting,
-                job.fact.gang_min,
-                job.fact.priority,
-                job.created,
-                len(job.tasks.running),
-                len(job.tasks.finished),
-                job.tasks.held,
-                job.pool,
-            ]
-            for job in contest.jobs.values()
-        ],
         "used": [[*key, *contest.used[key]] for key in sorted(contest.used)],
-        "weights": [[name, weight] for name, weight in contest.weights.items()],
+        "weights": [[name, weight] for name, weight in weights(world, contest).items()],
     }
     if contest.charges:
         told["charges"] = [[*key, _plain(contest.charges[key])] for key in sorted(contest.charges)]
     members = {name: canonical(value) for name, value in told.items()}
-    return together({**members, "nodes": _nodes_spelled(contest)})
+    jobs = b",".join([job.spelled for job in contest.jobs.values()])
+    return together({**members, "jobs": b"[%b]" % jobs, "nodes": _nodes_spelled(contest)})
 
 
 def _nodes_spelled(contest: Contest) -> bytes:

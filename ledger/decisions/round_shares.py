@@ -18,6 +18,7 @@ from ledger.core.fairshare.resources import (
     Vector,
     along,
 )
+from ledger.decisions import contest as read_off
 from ledger.decisions import versions
 from ledger.decisions.contest import Contest, takes
 from ledger.decisions.round_steps import Came, space_of, used_now
@@ -76,24 +77,27 @@ def _standing(
     """Every namespace in every queue, in every resource that it holds or waits for, in order."""
     jobs = world.jobs.of
     waiting: dict[QueueNamespace, Vector] = {}
-    for subject in sorted({*contest.jobs, *came.losses}):
-        fact = world.workload(subject)
-        assert fact is not None
+    wanting = [(subject, job.request) for subject, job in contest.jobs.items()]
+    for subject in came.losses:
+        if subject not in contest.jobs:
+            fact = world.workload(subject)
+            assert fact is not None
+            wanting.append((subject, takes(fact)))
+    for subject, (cpu, memory, storage) in wanting:
         tasks = jobs[subject]
         left = came.left(subject, tasks)
-        more = [left * amount for amount in takes(fact)]
         key = space_of(tasks)
-        waiting[key] = tuple(map(add, waiting.get(key, _NOTHING), more))
+        has = waiting.get(key, _NOTHING)
+        waiting[key] = has[0] + left * cpu, has[1] + left * memory, has[2] + left * storage
     used = used_now(world, contest, came)
-    of_total = ShareOfTotal(
-        along(RESOURCES, contest.total), max(contest.weights.values(), default=1)
-    )
+    weights = read_off.weights(world, contest)
+    of_total = ShareOfTotal(along(RESOURCES, contest.total), max(weights.values(), default=1))
     by_queue: dict[str, list[_Wants]] = {}
     for key in sorted({*used, *waiting}):
         use = used.get(key, NO_USE)
         held: Vector = (use.cpu, use.memory, use.storage)
         wanted = tuple(map(add, held, waiting[key])) if key in waiting else held
-        weight = contest.weights[NamespaceName(key.namespace)]
+        weight = weights[NamespaceName(key.namespace)]
         wants = _Wants(key.namespace, weight, held, wanted, of_total.share(held, weight))
         by_queue.setdefault(key.queue, []).append(wants)
     for queue, inside in by_queue.items():

@@ -237,7 +237,7 @@ def _scene(world: World, contest: Contest, came: Came, voters: Sequence[NamedVot
         jobs=jobs,
         nodes=_whole(world, contest, held),
         tasks=tasks,
-        weights=contest.weights,
+        weights=read_off.weights(world, contest),
         voters=voters,
         total=contest.total,
         shared=came.played.shared,

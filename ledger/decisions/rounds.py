@@ -70,7 +70,7 @@ def spelled(world: World, contest: Contest) -> bytes:
         "running": _running_spelled(world) if policy.preempt or policy.reclaim else None,
     }
     members = {name: canonical(value) for name, value in told.items()}
-    return together({**members, "contest": read_off.spelled(contest)})
+    return together({**members, "contest": read_off.spelled(world, contest)})
 
 
 def _running_spelled(world: World) -> Plain:

@@ -108,11 +108,11 @@ def _in_cluster(node: Subject, workload: Subject) -> Subject:
 
 
 def _uses(world: World) -> Sums:
-    """What running tasks hold, by their queue and namespace, and by their job."""
+    """What running tasks hold, by their queue and namespace, by their queue, and by their job."""
     sums: Counter[tuple[str, str]] = Counter()
     for job, tasks in world.jobs.of.items():
         for _, request in tasks.running.values():
-            for whose in (f"{tasks.queue} of {tasks.namespace}", job):
+            for whose in (f"{tasks.queue} of {tasks.namespace}", f"queue {tasks.queue}", job):
                 sums[whose, "tasks"] += 1
                 for name, amount in request._asdict().items():
                     sums[whose, name] += amount
@@ -121,6 +121,7 @@ def _uses(world: World) -> Sums:
 
 def _uses_as_kept(world: World) -> Sums:
     uses = {f"{queue} of {namespace}": use for (queue, namespace), use in world.jobs.used.items()}
+    uses |= {f"queue {queue}": use for queue, use in world.jobs.used_in.items()}
     uses |= {str(job): tasks.held for job, tasks in world.jobs.of.items()}
     return {
         (whose, name): amount

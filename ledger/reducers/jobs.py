@@ -12,7 +12,7 @@ Nobody waits for a round in a queue that is not known: such a job is asked about
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from immutables import Map
 
@@ -35,6 +35,7 @@ from ledger.reducers.tasks import (
     QueueNamespace,
     RunningTask,
     Tasks,
+    Use,
     Where,
     holding,
     queue_of,
@@ -57,6 +58,8 @@ WAITS_FOR_QUEUE: Final = "queue"
 
 WAITS_FOR_ROUND: Final = "round"
 """For another round of jobs."""
+
+_Whose = TypeVar("_Whose", str, QueueNamespace)
 
 _NOBODY: Final[Map[Subject, None]] = Map()
 _NO_COUNTS: Final[Map[Subject, int]] = Map()
@@ -478,7 +481,7 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
     if tasks.waiting and not (was is not None and was.waiting and tasks.queue == was.queue):
         waiting = waiting.set(tasks.queue, waiting.get(tasks.queue, _NOBODY).set(subject, None))
         contenders += tasks.queue in jobs.queues
-    used, past, turned = jobs.used, jobs.past, world.turned
+    used, used_in, past, turned = jobs.used, jobs.used_in, jobs.past, world.turned
     if was is None or (was.queue, was.held) != (tasks.queue, tasks.held):
         for state, sign in ((was, -1), (tasks, 1)):
             if state is None or state.held == NO_USE:
@@ -487,11 +490,8 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
             past = past_use.looked(world, past, key)
             turned = turned.set(Account("job", subject), None)
             turned = turned.set(Account("queue", Subject("/".join(key))), None)
-            there = used.get(key, NO_USE)
-            after = type(there)(
-                *(one + sign * other for one, other in zip(there, state.held, strict=True))
-            )
-            used = used.set(key, after) if after != NO_USE else used.delete(key)
+            used = _with_use(used, key, state.held, sign)
+            used_in = _with_use(used_in, state.queue, state.held, sign)
     return replace(
         world,
         jobs=replace(
@@ -500,10 +500,18 @@ def _put(world: World, subject: Subject, tasks: Tasks) -> World:
             waiting=waiting,
             contenders=contenders,
             used=used,
+            used_in=used_in,
             past=past,
         ),
         turned=turned,
     )
+
+
+def _with_use(used: Map[_Whose, Use], whose: _Whose, held: Use, sign: int) -> Map[_Whose, Use]:
+    """What is used, with this much more of somebody, or less."""
+    there = used.get(whose, NO_USE)
+    after = Use(*(one + sign * other for one, other in zip(there, held, strict=True)))
+    return used.set(whose, after) if after != NO_USE else used.delete(whose)
 
 
 def _weighed(world: World, namespace: str, quota: Subject, weight: int) -> World:

@@ -11,9 +11,9 @@ How these change is told in ``ledger.reducers.jobs``, when a round closes in
 ``ledger.reducers.rounds``, what counts of the past in ``ledger.reducers.past_use``.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from immutables import Map
 
@@ -22,6 +22,7 @@ from ledger.facts.fair_share import NamespaceShare
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Holding, Loose
+from ledger.reducers.spelling import BESIDE
 from ledger.units import ClusterName, Microseconds, Position, Subject
 
 
@@ -144,6 +145,18 @@ class Rounds:
     """Whether a round closed in what is being folded or decided."""
 
 
+class Kept:
+    """What rounds found out about jobs that wait, from one to the next.
+
+    As with what is found along a walk (``ledger.reducers.trails``), nobody can see whether it was kept.
+    """
+
+    __slots__ = ("contenders",)
+
+    def __init__(self) -> None:
+        self.contenders: Mapping[Subject, Any] = {}
+
+
 @dataclass(frozen=True)
 class Jobs:
     """All jobs that have a queue, and what rounds read beside nodes."""
@@ -162,6 +175,8 @@ class Jobs:
     on: Map[Subject, Map[Subject, int]]
     """How many tasks of which jobs run on a node."""
     used: Map[QueueNamespace, Use]
+    used_in: Map[str, Use]
+    """The same of all namespaces of a queue together."""
     past: Map[QueueNamespace, PastUse]
     """Where the policy has a history; else nothing."""
     queues: Map[str, Position]
@@ -171,6 +186,7 @@ class Jobs:
     rounds: Rounds
     shares: Map[tuple[str, str, str], NamespaceShare]
     """As rounds told them last: by queue, namespace and resource."""
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False, metadata={BESIDE: True})
 
     def weight(self, namespace: str) -> int:
         """What a namespace weighs: the most that one of its quotas says."""
@@ -180,32 +196,37 @@ class Jobs:
 
 
 NO_USE: Final = Use(0, 0, 0, 0)
-NO_JOBS: Final = Jobs(
-    of=Map(),
-    done=Map(),
-    created=Map(),
-    waiting=Map(),
-    contenders=0,
-    choosy=Map(),
-    on=Map(),
-    used=Map(),
-    past=Map(),
-    queues=Map(),
-    weights=Map(),
-    rounds=Rounds(
-        closed=0,
-        changed=False,
-        stirred=Map(),
-        due=None,
-        goes_on=False,
-        deadline=None,
-        waits=False,
-        fired=False,
-        within=False,
-        done=False,
-    ),
-    shares=Map(),
-)
+
+
+def no_jobs() -> Jobs:
+    """Of a fleet that has none."""
+    return Jobs(
+        of=Map(),
+        done=Map(),
+        created=Map(),
+        waiting=Map(),
+        contenders=0,
+        choosy=Map(),
+        on=Map(),
+        used=Map(),
+        used_in=Map(),
+        past=Map(),
+        queues=Map(),
+        weights=Map(),
+        rounds=Rounds(
+            closed=0,
+            changed=False,
+            stirred=Map(),
+            due=None,
+            goes_on=False,
+            deadline=None,
+            waits=False,
+            fired=False,
+            within=False,
+            done=False,
+        ),
+        shares=Map(),
+    )
 
 
 def queue_of(workload: WorkloadUpserted | None) -> str | None:

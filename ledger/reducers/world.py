@@ -32,7 +32,7 @@ from ledger.reducers.replicas import Disks, no_disks
 from ledger.reducers.reservations import NO_ADMISSIONS, Admissions
 from ledger.reducers.sightings import NO_PODS, Pods
 from ledger.reducers.spelling import BESIDE
-from ledger.reducers.tasks import NO_JOBS, Jobs
+from ledger.reducers.tasks import Jobs, no_jobs
 from ledger.reducers.trails import Trail
 from ledger.units import (
     ClusterName,
@@ -295,7 +295,7 @@ def begin(genesis: Genesis, *, incarnation: Incarnation) -> World:
         rooms=Rooms(Map(), Map(), Map(), Map()),
         book=Map(),
         deployments=NO_DEPLOYMENTS,
-        jobs=NO_JOBS,
+        jobs=no_jobs(),
         pods=NO_PODS,
         admissions=NO_ADMISSIONS,
         incidents=NO_INCIDENTS,

@@ -173,6 +173,8 @@ def job_key(
     order: Sequence[JobRank], name: JobName, *, priority: int, ready: bool, share: int, seq: int
 ) -> Comparable:
     """Where a job stands among the others; ``share`` is a key of its dominant share."""
+    if order == JOB_ORDER:
+        return (-priority, int(ready), share, seq, name)
     ranks: dict[JobRank, int] = {"priority": -priority, "gang": int(ready), "share": share}
     return (*(ranks[rank] for rank in order), seq, name)
 

@@ -349,7 +349,8 @@ class _Play:
             self._resources,
             pools=(job.pool for job in jobs if job.pool is not None),
         )
-        self._needs: dict[tuple[Vector, PoolName | None], tuple[Needs, Needs]] = {}
+        self._firsts: dict[tuple[Vector, PoolName | None], _Task] = {}
+        self._nothing = (0,) * len(self._resources)
         self._queues = {
             name: _QueueLine(known[name], measures[name], [0] * len(self._resources))
             for name in self._shared.queues
@@ -363,6 +364,7 @@ class _Play:
                 self._hold(holding.queue, holding.namespace, held)
         self._lines = {job.name: self._line(job) for job in jobs}
         self._turns: list[Turn] = []
+        self._overused: Mapping[QueueName, QueueOverused | None] = {}
         self._placed = 0
         # What nodes lack for what is needed, as long as nothing more has been placed.
         self._lacking: dict[tuple[tuple[int, int], ...], Mapping[Resource, int]] = {}
@@ -429,9 +431,10 @@ class _Play:
             weight = self._question.weights.get(namespace, 1)
             share = _Share(namespace, weight, self._counted(queue, namespace))
             line.shares[namespace] = share
-        _add(line.used, vector)
-        _add(share.used, vector)
-        _add(share.counted, vector)
+        if any(vector):
+            _add(line.used, vector)
+            _add(share.used, vector)
+            _add(share.counted, vector)
         return share
 
     def _counted(self, queue: QueueName, namespace: NamespaceName) -> list[int]:
@@ -447,7 +450,7 @@ class _Play:
         return counted
 
     def _line(self, job: Job) -> _Line:
-        held = along(self._resources, job.held)
+        held = along(self._resources, job.held) if job.held else self._nothing
         share = self._hold(job.queue, job.namespace, held)
         line = _Line(job, *self._tasks(job), list(held), share)
         self._queues[job.queue].lines.append(line)
@@ -456,21 +459,20 @@ class _Play:
     def _tasks(self, job: Job) -> tuple[list[_Task], Sequence[int] | None]:
         """The tasks of a job in their order; if they are alike, one of them and the indices."""
         if isinstance(job.tasks, Alike):
-            first = self._task(0, job.tasks.request, job.pool)
-            return [first], job.tasks.indices
+            return [self._task(job.tasks.request, job.pool)], job.tasks.indices
         ordered = sorted(job.tasks, key=lambda task: (-task.priority, task.index))
-        return [self._task(task.index, task.request, job.pool) for task in ordered], None
+        return [
+            self._task(task.request, job.pool)._replace(number=task.index) for task in ordered
+        ], None
 
-    def _task(self, index: int, request: Amounts, pool: PoolName | None) -> _Task:
+    def _task(self, request: Amounts, pool: PoolName | None) -> _Task:
+        """A task that asks for this, numbered 0; many do."""
         vector = along(self._resources, request)
-        return _Task(index, vector, *self._needs_of(vector, pool))
-
-    def _needs_of(self, vector: Vector, pool: PoolName | None) -> tuple[Needs, Needs]:
-        both = self._needs.get((vector, pool))
-        if both is None:
-            both = (asked(vector), self._room.needs(vector, pool))
-            self._needs[vector, pool] = both
-        return both
+        known = self._firsts.get((vector, pool))
+        if known is None:
+            known = _Task(0, vector, asked(vector), self._room.needs(vector, pool))
+            self._firsts[vector, pool] = known
+        return known
 
     def _gather(self, queue: _QueueLine) -> bool:
         """Put the jobs of a queue in line that can be served at all; whether there are any."""
@@ -612,6 +614,8 @@ class _Play:
         return NodeFit(task.number, len(self._room), lacking)
 
     def _losers(self, *, full: bool) -> Iterator[Loser]:
+        """Who still waits, and why; nothing is placed any more."""
+        self._overused = {name: self._overuse(queue) for name, queue in self._queues.items()}
         in_line = {
             line.job.name
             for queue in self._queues.values()
@@ -629,6 +633,13 @@ class _Play:
                 reasons = self._reasons(line, in_line=job.name in in_line, full=full)
                 yield Loser(job.name, waiting, tuple(reasons), line.last_obstacle)
 
+    def _overuse(self, queue: _QueueLine) -> QueueOverused | None:
+        """That a queue has all it deserves, if so."""
+        if not queue.measure.is_overused(queue.used):
+            return None
+        name = queue.queue.name
+        return QueueOverused(name, self._deserved[name], named(self._resources, queue.used))
+
     def _reasons(self, line: _Line, *, in_line: bool, full: bool) -> Iterator[Reason]:
         job = line.job
         queue = self._queues[job.queue]
@@ -644,10 +655,9 @@ class _Play:
             yield line.obstacle
         if not in_line:
             return
-        if queue.measure.is_overused(queue.used):
-            yield QueueOverused(
-                job.queue, self._deserved[job.queue], named(self._resources, queue.used)
-            )
+        overused = self._overused[job.queue]
+        if overused is not None:
+            yield overused
         elif full and self._question.max_tasks is not None:
             yield RoundFull(self._question.max_tasks, self._placed)
         if queue.served is not None and self._question.tells_behind:
@@ -672,18 +682,23 @@ class _Play:
 
 def _requests(jobs: Sequence[Job], running: Sequence[Holding]) -> dict[QueueName, Amounts]:
     """All that is held and waited for in each queue that somebody is in."""
-    vectors: dict[QueueName, list[Amounts]] = {}
+    requests: dict[QueueName, dict[Resource, int]] = {}
     for job in jobs:
-        mine = vectors.setdefault(job.queue, [])
-        mine.append(job.held)
+        mine = requests.setdefault(job.queue, {})
+        _add_to(mine, job.held)
         if isinstance(job.tasks, Alike):
-            times = len(job.tasks)
-            mine.append({name: times * amount for name, amount in job.tasks.request.items()})
+            _add_to(mine, job.tasks.request, len(job.tasks))
         else:
-            mine.extend(task.request for task in job.tasks)
+            for task in job.tasks:
+                _add_to(mine, task.request)
     for holding in running:
-        vectors.setdefault(holding.queue, []).append(holding.amounts)
-    return {queue: added(theirs) for queue, theirs in vectors.items()}
+        _add_to(requests.setdefault(holding.queue, {}), holding.amounts)
+    return dict(requests)
+
+
+def _add_to(total: dict[Resource, int], amounts: Amounts, times: int = 1) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + times * amount
 
 
 def _can_be_ready(job: Job) -> bool:
