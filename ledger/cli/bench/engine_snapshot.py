@@ -1,10 +1,11 @@
 """How long a very large fleet's snapshot takes to be written and read, and for how long deciding waits.
 
-The fleet is that of ``engine_size``, folded and decided in this process. Its snapshot is spelled by a
+The fleet is that of ``engine_size``, which was folded and decided in this process. Its snapshot is spelled by a
 forked child, as a decider has it done, and read back; Postgres is not in it. What deciding waits for
 is the fork.
 
-Whatever else was measured in the same process would count too, so this part runs alone.
+Whatever else was measured in the same process would count too, so this part runs alone, or behind that
+one.
 """
 
 import gc
@@ -14,14 +15,9 @@ from time import perf_counter
 from typing import Final
 
 from ledger.cli.bench.engine_finding import Bar, Finding, digits
-from ledger.cli.bench.engine_history import beginning, rows
-from ledger.cli.bench.engine_size import told
+from ledger.cli.bench.engine_size import Grown
 from ledger.cli.bench.processes import memory_mb
-from ledger.cli.simulator.sizes import Sizes
-from ledger.decisions.step import advance
 from ledger.engine.spelling_child import Written, fork
-from ledger.log.folding import event
-from ledger.log.garbage import seldom_collected
 from ledger.log.snapshots import decompressed
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World
@@ -33,9 +29,9 @@ READ_SECONDS: Final = 15.0
 _OBJECTS: Final = 100_000
 
 
-def snapshot(sizes: Sizes) -> Finding:
-    """Build the fleet, write its snapshot, read it."""
-    world = _built(sizes)
+def snapshot(fleet: Grown) -> Finding:
+    """Write the fleet's snapshot, read it."""
+    world = fleet.world
     objects = len(world.objects.known)
     before, _ = memory_mb(os.getpid())
     with tempfile.TemporaryFile(buffering=0) as file:
@@ -55,7 +51,7 @@ def snapshot(sizes: Sizes) -> Finding:
     share = _OBJECTS / max(objects, 1)
     figures = {
         "objects": objects,
-        "replicas": sizes.replicas,
+        "replicas": fleet.sizes.replicas,
         "events": int(world.position),
         "decisions": int(world.decisions),
         "bytes": written.size,
@@ -79,15 +75,6 @@ def snapshot(sizes: Sizes) -> Finding:
             Bar("seconds to read", digits(reading), at_most=READ_SECONDS),
         ],
     )
-
-
-def _built(sizes: Sizes) -> World:
-    world = beginning()
-    with seldom_collected():
-        for stage in ("opening", "pods"):
-            for row in rows(told(sizes, stage), first=world.position):
-                world = advance(world, event(row)).world
-    return world
 
 
 def _read(parts: list[bytes]) -> tuple[World, str]:

@@ -233,7 +233,7 @@ class Part(StrEnum):
 
 
 ALONE: Final = (Part.SIZE, Part.SNAPSHOT)
-"""They fill this process's memory."""
+"""They fill this process's memory; together they have one fleet."""
 
 
 @app.command("engine")
@@ -252,6 +252,12 @@ def engine(
     rate: Annotated[
         int, typer.Option(min=1, help="Events a second that stream in for the latency.")
     ] = 1_000,
+    one_in: Annotated[
+        int,
+        typer.Option(
+            "--one-in", min=1, help="For size and snapshot: one cluster in so many, and so on."
+        ),
+    ] = 1,
     quick: Quick = False,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
     as_json: Annotated[
@@ -277,8 +283,15 @@ def engine(
     logs.configure(level=logging.WARNING)
 
     wanted = list(dict.fromkeys(part or [one for one in Part if one not in ALONE]))
-    if len(wanted) > 1 and any(one in ALONE for one in wanted):
+    large = [one for one in wanted if one in ALONE]
+    if large and len(large) < len(wanted):
         raise typer.BadParameter("size and snapshot are measured alone", param_hint="--part")
+    # One fleet for both of them: raising it is what takes long.
+    fleet = (
+        engine_size.grown(engine_size.QUICK if quick else engine_size.part_of_largest(one_in))
+        if large
+        else None
+    )
     sizes = history.MIXED
     if quick:
         sizes, events, rounds, seconds = history.QUICK, QUICK_EVENTS, 1, 0.5
@@ -305,10 +318,11 @@ def engine(
             case Part.NODES:
                 return engine_nodes.node_events(rounds=rounds, quick=quick)
             case Part.SIZE:
-                return engine_size.size(engine_size.QUICK if quick else engine_size.LARGEST)
+                assert fleet is not None
+                return engine_size.size(fleet)
             case Part.SNAPSHOT:
-                sizes_ = engine_size.QUICK if quick else engine_size.LARGEST
-                return engine_snapshot.snapshot(sizes_)
+                assert fleet is not None
+                return engine_snapshot.snapshot(fleet)
 
     missed = 0
     for one in wanted:
