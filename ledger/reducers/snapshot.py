@@ -112,16 +112,11 @@ def plain_lines(world: World) -> Iterator[Any]:
     for path, how in layout.parts:
         value = attrgetter(path)(world)
         if isinstance(how, Shape):
-            yield value if how.spell is None else how.spell(value)
+            yield how.spell(value)
             continue
-        entries: list[Any] = []
-        for entry in how.spell(value):
-            entries.append(entry)
-            if len(entries) == _ENTRIES:
-                yield entries
-                entries = []
-        if entries:
-            yield entries
+        entries = how.ordered(value)
+        for begin in range(0, len(entries), _ENTRIES):
+            yield how.spell(entries[begin : begin + _ENTRIES])
         yield ()
 
 
@@ -158,7 +153,7 @@ class Reading:
         try:
             plain = json.loads(told)
             if isinstance(how, Shape):
-                self._ended(path, plain if how.read is None else how.read(plain))
+                self._ended(path, how.read(plain))
             elif plain:
                 self._map.update(how.read(plain))
             else:

@@ -10,27 +10,35 @@ There is one spelling of a value. Maps and sets are written in the order of thei
 a process, a version of Python or a hash seed reaches it. A type that has no such spelling, because
 it can be changed or is not exact, is refused by name as soon as it is met.
 
+Values are spelled and read many at a time, and their parts one kind after the other: so most of it is
+done by the interpreter's own loops. A million values go through here between a restart and its first
+decision.
+
 Reading makes one object of equal texts, and of other equal values for as long as that saves
 something, so that what was read takes no more room than what was folded. For that ``Types`` keeps
 what it has read: one is for one reading.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import islice, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, Final, Literal, NamedTuple, NewType, Union, get_args, get_origin
 from typing import get_type_hints as hints_of
 
 from immutables import Map
 
-Spell = Callable[[Any], Any]
-"""From a value to plain JSON values."""
+Many = Sequence[Any]
 
-Read = Callable[[Any], Any]
-"""From plain values, as JSON reads them, to the value. A list it is given is its own to change."""
+Spell = Callable[[Many], Many]
+"""From values to plain JSON values, each where its value was."""
+
+Read = Callable[[Many], Many]
+"""From plain values, as JSON reads them, to the values."""
 
 _TRIES: Final = 4096
 """After so many different values of a type it is clear whether looking for equal ones pays."""
@@ -56,12 +64,20 @@ class Shape:
 
     told: str
     """The type in words; of a class only its name."""
-    spell: Spell | None
-    read: Read | None
+    spell_all: Spell | None
+    read_all: Read | None
     ordered: bool
     """Whether its values compare with one another."""
     shared: bool
     """Whether equal values may become one object."""
+
+    def spell(self, value: Any) -> Any:
+        """One value as plain JSON values."""
+        return value if self.spell_all is None else self.spell_all((value,))[0]
+
+    def read(self, plain: Any) -> Any:
+        """One value back."""
+        return plain if self.read_all is None else self.read_all((plain,))[0]
 
 
 BESIDE: Final = "beside"
@@ -76,11 +92,14 @@ def told(class_: Any) -> list[Field[Any]]:
 
 
 class Entries(NamedTuple):
-    """How the entries of a map are spelled and read, one by one."""
+    """How the entries of a map are spelled and read."""
 
-    spell: Callable[[Map[Any, Any]], Iterator[Any]]
+    ordered: Callable[[Map[Any, Any]], Sequence[tuple[Any, Any]]]
     """In the order of their keys."""
-    read: Callable[[Iterable[Any]], Iterable[tuple[Any, Any]]]
+    spell: Callable[[Sequence[tuple[Any, Any]]], Many]
+    """Some of them."""
+    read: Callable[[Many], Iterable[tuple[Any, Any]]]
+    """The same back."""
 
 
 class _Texts(dict[Any, Any]):
@@ -102,16 +121,18 @@ class _Shared:
         self.tries = True
         """Whether it still looks for equal ones."""
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, values: Many) -> Many:
         if not self.tries:
-            return value
-        known = self._values.setdefault(value, value)
-        if known is not value:
-            self._found += 1
-        elif len(self._values) >= _TRIES and self._found < len(self._values):
+            return values
+        known = self._values
+        before = len(known)
+        # An equal one that is there already is taken instead.
+        one_of_each = [*map(known.setdefault, values, values)]
+        self._found += len(values) - (len(known) - before)
+        if len(known) >= _TRIES and self._found < len(known):
             self.tries = False
-            self._values.clear()
-        return known
+            known.clear()
+        return one_of_each
 
 
 class Types:
@@ -120,7 +141,9 @@ class Types:
     def __init__(self) -> None:
         self._shapes: dict[Any, Shape | None] = {}
         self._classes: dict[str, tuple[Any, str]] = {}
-        self._text: Final = _Texts().__getitem__
+        text = _Texts().__getitem__
+        self._text: Final = text
+        self._texts: Final[Read] = lambda plain: [*map(text, plain)]
 
     def shape(self, type_: Any, *, at: str) -> Shape:
         """How values of a type are spelled; ``at`` says where it was met, for a refusal."""
@@ -146,13 +169,13 @@ class Types:
         if isinstance(type_, NewType):
             return self.shape(type_.__supertype__, at=at)
         if type_ is str:
-            return Shape("str", None, self._text, ordered=True, shared=True)
+            return Shape("str", None, self._texts, ordered=True, shared=True)
         if type_ in (int, bool):
             return Shape(type_.__name__, None, None, ordered=True, shared=True)
         if type_ in (None, _NONE):
             return Shape("None", None, None, ordered=False, shared=True)
         if type_ is Fraction:
-            return Shape("Fraction", _ratio_spelled, _ratio_read, ordered=True, shared=True)
+            return Shape("Fraction", _ratios_spelled, _ratios_read, ordered=True, shared=True)
         origin = get_origin(type_)
         if origin is Literal:
             return self._literal(get_args(type_), at)
@@ -170,7 +193,7 @@ class Types:
         if not all(isinstance(value, str) for value in values):
             raise _refused(f"one of {values}", at)
         told = f"Literal[{', '.join(sorted(values))}]"
-        return Shape(told, None, self._text, ordered=True, shared=True)
+        return Shape(told, None, self._texts, ordered=True, shared=True)
 
     def _union(self, members: tuple[Any, ...], at: str) -> Shape:
         shapes = {
@@ -184,20 +207,21 @@ class Types:
             (shape,) = shapes.values()
             return Shape(
                 words,
-                _unless_none(shape.spell),
+                _unless_none(shape.spell_all),
                 # Asked for None, the texts answer None.
-                shape.read if shape.read is self._text else _unless_none(shape.read),
+                shape.read_all if shape.read_all is self._texts else _unless_none(shape.read_all),
                 ordered=False,
                 shared=shape.shared,
             )
         if all(
-            shape.told in ("bool", "int") or shape.read is self._text for shape in shapes.values()
+            shape.told in ("bool", "int") or shape.read_all is self._texts
+            for shape in shapes.values()
         ):
             text = self._text
             return Shape(
                 words,
                 None,
-                lambda plain: text(plain) if isinstance(plain, str) else plain,
+                lambda plain: [text(one) if isinstance(one, str) else one for one in plain],
                 ordered=False,
                 shared=False,  # True is equal to 1, and no number.
             )
@@ -207,21 +231,32 @@ class Types:
         return self._one_of(words, shapes)
 
     def _one_of(self, words: str, shapes: dict[Any, Shape]) -> Shape:
-        spells = {class_: (class_.__name__, shape.spell) for class_, shape in shapes.items()}
-        reads = {class_.__name__: shape.read for class_, shape in shapes.items()}
+        spells = {class_: (class_.__name__, shape.spell_all) for class_, shape in shapes.items()}
+        reads = {class_.__name__: shape.read_all for class_, shape in shapes.items()}
 
-        def spell(value: Any) -> Any:
-            if value is None:
-                return None
-            name, of_class = spells[type(value)]
-            return name, value if of_class is None else of_class(value)
+        def spell(values: Many) -> Many:
+            classes = [*map(type, values)]
+            spelled: dict[Any, Any] = {_NONE: repeat(None)}
+            for class_ in dict.fromkeys(classes):
+                if class_ is not _NONE:
+                    name, of_class = spells[class_]
+                    own = [value for value in values if type(value) is class_]
+                    spelled[class_] = zip(repeat(name), own if of_class is None else of_class(own))
+            return [next(spelled[class_]) for class_ in classes]
 
-        def read(plain: Any) -> Any:
-            if plain is None:
-                return None
-            name, inner = plain
-            of_class = reads[name]
-            return inner if of_class is None else of_class(inner)
+        def read(plain: Many) -> Many:
+            inside: dict[Any, list[Any]] = {}
+            names = []
+            for one in plain:
+                name, inner = (None, None) if one is None else one
+                names.append(name)
+                inside.setdefault(name, []).append(inner)
+            values: dict[Any, Any] = {None: repeat(None)}
+            for name, own in inside.items():
+                if name is not None:
+                    of_class = reads[name]
+                    values[name] = iter(own if of_class is None else of_class(own))
+            return [next(values[name]) for name in names]
 
         shared = all(shape.shared for shape in shapes.values())
         return Shape(words, spell, read, ordered=False, shared=shared)
@@ -234,18 +269,27 @@ class Types:
         shapes = [self.shape(part, at=at) for part in inner]
         if origin is tuple:
             told = f"tuple[{', '.join(shape.told for shape in shapes)}]"
-            return _row(told, shapes, apart=None, together=tuple)
+            return _row(told, shapes, apart=None, together=_rows)
         return _set(*shapes) if origin is frozenset else _map(*shapes)
 
     def _sequence(self, each: Shape) -> Shape:
-        spell, read = each.spell, each.read
-        made: Read = (
-            tuple if read is None else lambda plain: tuple(map(read, plain)) if plain else ()
-        )
+        spell_all, read_all = each.spell_all, each.read_all
+
+        def spell(values: Many) -> Many:
+            assert spell_all is not None
+            inside = [one for value in values for one in value]
+            return _parted(iter(spell_all(inside) if inside else ()), values, list)
+
+        def read(plain: Many) -> Many:
+            inside: Many = [one for told in plain for one in told]
+            if inside and read_all is not None:
+                inside = read_all(inside)
+            return _parted(iter(inside), plain, tuple)
+
         return Shape(
             f"tuple[{each.told}, ...]",
-            None if spell is None else lambda values: [*map(spell, values)],
-            _then(made, _Shared()) if each.shared else made,
+            None if spell_all is None else spell,
+            _then(read, _Shared()) if each.shared else read,
             ordered=each.ordered,
             shared=each.shared,
         )
@@ -264,7 +308,7 @@ class Types:
             class_.__name__,
             shapes,
             apart=_parts(names),
-            together=lambda row: class_(*row),
+            together=_made(class_, names),
             ordered=options.order,
             # Values may be equal and different only if a field is left out of the comparison.
             shared=all(field.compare for field in declared),
@@ -274,8 +318,8 @@ class Types:
         return _row(
             class_.__name__,
             self._fields(class_, class_._fields),
-            apart=None,
-            together=partial(tuple.__new__, class_),
+            apart=tuple,
+            together=lambda columns: [*map(partial(tuple.__new__, class_), _rows(columns))],
         )
 
     def _fields(self, class_: Any, names: Iterable[str]) -> list[Shape]:
@@ -289,64 +333,107 @@ class Types:
         return list(shapes.values())
 
 
-def _parts(names: list[str]) -> Spell:
+def _parts(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     """How a value is taken apart into a tuple of its parts."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple(getattr(value, name) for name in names)
 
 
+Together = Callable[[Sequence[Many]], Many]
+"""From columns of parts to values."""
+
+
+def _rows(columns: Sequence[Many]) -> Many:
+    return [*zip(*columns, strict=True)]
+
+
+def _made(class_: Any, names: list[str]) -> Together:
+    """How values of a frozen dataclass are made of columns of these fields.
+
+    Where ``__init__`` would do no more than write all fields, they are written a column at a time.
+    """
+    if (
+        hasattr(class_, "__post_init__")
+        or not hasattr(class_, "__slots__")
+        or len(names) < len(fields(class_))
+    ):
+        return lambda columns: [*map(class_, *columns)]
+    writers = [getattr(class_, name).__set__ for name in names]
+
+    def make(columns: Sequence[Many]) -> Many:
+        values = [*map(object.__new__, repeat(class_, len(columns[0])))]
+        for write, column in zip(writers, columns, strict=True):
+            deque(map(write, values, column), maxlen=0)
+        return values
+
+    return make
+
+
 def _row(
     told: str,
     shapes: list[Shape],
     *,
-    apart: Spell | None,
-    together: Read,
+    apart: Callable[[Any], tuple[Any, ...]] | None,
+    together: Together,
     ordered: bool = True,
     shared: bool = True,
 ) -> Shape:
-    """A value with so many parts; where nothing takes it apart, it is a tuple of them already."""
-    spells = [(at, shape.spell) for at, shape in enumerate(shapes) if shape.spell is not None]
-    reads = [(at, shape.read) for at, shape in enumerate(shapes) if shape.read is not None]
+    """Values with so many parts; where nothing takes them apart, they are tuples of them already."""
+    spells = [
+        (at, shape.spell_all) for at, shape in enumerate(shapes) if shape.spell_all is not None
+    ]
+    reads = [(at, shape.read_all) for at, shape in enumerate(shapes) if shape.read_all is not None]
 
-    def spell(value: Any) -> list[Any]:
-        row = [*(value if apart is None else apart(value))]
-        for at, of_part in spells:
-            row[at] = of_part(row[at])
-        return row
+    def spell(values: Many) -> Many:
+        # What is more than a tuple is still a row, but JSON would ask what it is.
+        rows = values if apart is None or (apart is tuple and spells) else [*map(apart, values)]
+        if not (rows and spells):
+            return rows
+        columns: list[Many] = [*zip(*rows, strict=True)]
+        for at, of_parts in spells:
+            columns[at] = of_parts(columns[at])
+        return _rows(columns)
 
     shared = shared and all(shape.shared for shape in shapes)
     known = _Shared()
 
-    def read(row: list[Any]) -> Any:
-        for at, of_part in reads:
-            row[at] = of_part(row[at])
-        return together(row)
-
-    def read_shared(row: list[Any]) -> Any:
-        for at, of_part in reads:
-            row[at] = of_part(row[at])
-        value = together(row)
-        return known(value) if known.tries else value
+    def read(rows: Many) -> Many:
+        if not rows:
+            return rows
+        columns: list[Many] = [*zip(*rows, strict=True)]
+        if len(columns) != len(shapes):
+            raise ValueError(f"{told} has {len(shapes)} parts, not {len(columns)}")
+        for at, of_parts in reads:
+            columns[at] = of_parts(columns[at])
+        values = together(columns)
+        return known(values) if shared else values
 
     return Shape(
         told,
-        spell if spells else apart,
-        read_shared if shared else read,
+        spell if spells or apart is not None else None,
+        read,
         ordered=ordered and all(shape.ordered for shape in shapes),
         shared=shared,
     )
 
 
+def _parted(inside: Iterator[Any], like: Many, into: Callable[[Iterable[Any]], Any]) -> Many:
+    """What was done to all that several values hold, value by value again."""
+    nothing = into(())
+    return [into(islice(inside, len(one))) if one else nothing for one in like]
+
+
 def _set(each: Shape) -> Shape:
     order = _order(each)
+    spell_all, read_all = each.spell_all, each.read_all
 
-    def spell(values: frozenset[Any]) -> list[Any]:
-        sorted_ = sorted(values, key=order)
-        return sorted_ if each.spell is None else [*map(each.spell, sorted_)]
+    def spell(values: Many) -> Many:
+        ordered = [sorted(value, key=order) for value in values]
+        return ordered if spell_all is None else [spell_all(one) if one else () for one in ordered]
 
-    def read(plain: list[Any]) -> frozenset[Any]:
-        return frozenset(plain if each.read is None else map(each.read, plain))
+    def read(plain: Many) -> Many:
+        return [frozenset(one if read_all is None or not one else read_all(one)) for one in plain]
 
     return Shape(
         f"frozenset[{each.told}]",
@@ -358,19 +445,26 @@ def _set(each: Shape) -> Shape:
 
 
 def _map(key: Shape, value: Shape) -> Shape:
-    spell, read = _entries(key, value)
+    ordered, spell, read = _entries(key, value)
 
-    def read_all(plain: list[Any]) -> Map[Any, Any]:
-        if not plain:
-            return _NOTHING
-        if len(plain) == 1:
-            ((one, other),) = read(plain)
-            return _NOTHING.set(one, other)
-        return Map(read(plain))
+    def spell_all(maps: Many) -> Many:
+        entries = [entry for held in maps if held for entry in ordered(held)]
+        return _parted(iter(spell(entries)), maps, list)
+
+    def read_all(plain: Many) -> Many:
+        entries = iter(read([entry for told in plain for entry in told]))
+        return [
+            _NOTHING
+            if not told
+            else _NOTHING.set(*next(entries))
+            if len(told) == 1
+            else Map(islice(entries, len(told)))
+            for told in plain
+        ]
 
     return Shape(
         f"Map[{key.told}, {value.told}]",
-        lambda held: [*spell(held)] if held else (),
+        spell_all,
         read_all,
         ordered=False,
         shared=False,
@@ -379,57 +473,83 @@ def _map(key: Shape, value: Shape) -> Shape:
 
 def _entries(key: Shape, value: Shape) -> Entries:
     order = _order(key)
-    of_key, of_value = key.spell or _itself, value.spell or _itself
-    key_read, value_read = key.read or _itself, value.read or _itself
+    # Tuples compare twice as quickly as what is more than a tuple.
+    by_key = _KEY if key.told.startswith("str") else _plain_key
+    of_key, of_value = key.spell_all or _themselves, value.spell_all or _themselves
+    key_read, value_read = key.read_all or _themselves, value.read_all or _themselves
 
-    def keys(held: Map[Any, None]) -> Iterator[Any]:
-        return map(of_key, sorted(held, key=order))
-
-    def pairs(held: Map[Any, Any]) -> Iterator[Any]:
+    def ordered(held: Map[Any, Any]) -> Sequence[tuple[Any, Any]]:
+        if len(held) == 1:
+            return [*held.items()]
         if order is not None:
-            return ((of_key(one), of_value(held[one])) for one in sorted(held, key=order))
-        sorted_ = sorted(held.items(), key=_KEY)
-        if key.spell is value.spell is None:
-            return iter(sorted_)
-        return ((of_key(one), of_value(other)) for one, other in sorted_)
+            return sorted(held.items(), key=lambda entry: order(entry[0]))
+        return sorted(held.items(), key=by_key)
 
-    def keys_read(plain: Iterable[Any]) -> Iterable[tuple[Any, None]]:
-        return ((key_read(one), None) for one in plain)
+    def keys(entries: Sequence[tuple[Any, Any]]) -> Many:
+        return of_key([*map(_KEY, entries)]) if entries else ()
 
-    def pairs_read(plain: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
-        return ((key_read(one), value_read(other)) for one, other in plain)
+    def pairs(entries: Sequence[tuple[Any, Any]]) -> Many:
+        if not entries:
+            return ()
+        ones, others = zip(*entries, strict=True)
+        return [*zip(of_key(ones), of_value(others), strict=True)]
 
-    return Entries(keys, keys_read) if value.told == "None" else Entries(pairs, pairs_read)
+    def keys_read(plain: Many) -> Iterable[tuple[Any, None]]:
+        return zip(key_read(plain), repeat(None)) if plain else ()
+
+    def pairs_read(plain: Many) -> Iterable[tuple[Any, Any]]:
+        if not plain:
+            return ()
+        ones, others = zip(*plain, strict=True)
+        return zip(key_read(ones), value_read(others), strict=True)
+
+    if value.told == "None":
+        return Entries(ordered, keys, keys_read)
+    return Entries(ordered, pairs, pairs_read)
+
+
+def _plain_key(entry: tuple[Any, Any]) -> Any:
+    key, _ = entry
+    return tuple(key) if isinstance(key, tuple) else key
 
 
 def _order(key: Shape) -> Callable[[Any], str] | None:
     """What keys are sorted by: themselves, or their spelling where they do not compare."""
     if key.ordered:
         return None
-    spell = key.spell or _itself
-    return lambda value: json_text(spell(value))
+    return lambda value: json_text(key.spell(value))
 
 
-def _ratio_spelled(ratio: Fraction) -> tuple[int, int]:
-    return ratio.numerator, ratio.denominator
+def _ratios_spelled(ratios: Many) -> Many:
+    return [ratio.as_integer_ratio() for ratio in ratios]
 
 
-def _ratio_read(plain: list[int]) -> Fraction:
-    return Fraction(*plain)
+def _ratios_read(plain: Many) -> Many:
+    return [Fraction(*one) for one in plain]
 
 
-def _itself(value: Any) -> Any:
-    return value
+def _themselves(values: Many) -> Many:
+    return values
 
 
-def _unless_none(of: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    if of is None:
+def _unless_none(of_all: Callable[[Many], Many] | None) -> Callable[[Many], Many] | None:
+    if of_all is None:
         return None
-    return lambda value: None if value is None else of(value)
+
+    def but_none(values: Many) -> Many:
+        there = [value for value in values if value is not None]
+        if not there:
+            return values
+        if len(there) == len(values):
+            return of_all(values)
+        done = iter(of_all(there))
+        return [None if value is None else next(done) for value in values]
+
+    return but_none
 
 
-def _then(first: Read, second: Read) -> Read:
-    return lambda plain: second(first(plain))
+def _then(first: Read, shared: _Shared) -> Read:
+    return lambda plain: shared(first(plain))
 
 
 def _refused(what: object, at: str) -> AssertionError:

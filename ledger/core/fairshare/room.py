@@ -103,7 +103,7 @@ class Column:
         if self._size:
             size = after._size = self._size
             after._most = most = [*self._most]
-            for block in {place // size for place in changed}:
+            for block in dict.fromkeys(place // size for place in changed):
                 most[block] = max(amounts[block * size : (block + 1) * size])
         return after
 
