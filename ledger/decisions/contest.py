@@ -3,11 +3,11 @@
 Nodes take part that take new work, of clusters that are ready; what they have free counts, and less
 than nothing as nothing. The total that is shared out is that, and what running tasks of known
 queues hold anywhere. Jobs take part that have tasks which wait in a known queue; what the others
-hold is told by queue and namespace. So a round costs what waits and what the nodes are, and nothing
-for what only runs.
+hold is told by queue and namespace. So a round costs what waits and which nodes are not as they were,
+and nothing for what only runs.
 
 Nodes are read cluster by cluster, and what was read of them is kept (``ledger.decisions.spare``); the
-core has them resource by resource.
+core has them resource by resource. A job that waits as it waited in the round before is taken from there.
 
 Where the policy has a history, what namespaces with waiting tasks used before is read too
 (``ledger.reducers.past_use``), as what it counts for on top of what they hold.

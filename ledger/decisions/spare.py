@@ -1,8 +1,8 @@
 """What nodes have free for tasks, for all those of a cluster at once and from round to round.
 
 They are of the nodes that take new work. Between one round and the next few of them change, and which
-ones the trail of the World tells (``ledger.reducers.trails``): those are looked at again. What was
-found out is never written to once it was given out.
+ones the trail of the World tells (``ledger.reducers.trails``): those are looked at again, and what was
+counted of all of them is put right. What was found out is never written to once it was given out.
 """
 
 from bisect import bisect_left

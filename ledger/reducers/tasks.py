@@ -4,8 +4,8 @@ A task is known by its index. It runs on a node with the request that was record
 placed, or it is finished, or it waits; those that wait are the others below the number of replicas
 and are not listed, so that a job of a thousand tasks that wait takes the room of one.
 
-What a round reads is kept where it is found: the jobs that wait by their queue, what a namespace
-holds in a queue and a job holds as sums, and the jobs that have tasks on a node by that node.
+What a round reads is kept where it is found: the jobs that wait by their queue, what a queue, a
+namespace in it and a job hold as sums, and the jobs that have tasks on a node by that node.
 
 How these change is told in ``ledger.reducers.jobs``, when a round closes in
 ``ledger.reducers.rounds``, what counts of the past in ``ledger.reducers.past_use``.
