@@ -26,6 +26,7 @@ from ledger.api.activity import Served
 from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
+from ledger.api.sharing import Shared
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
 from ledger.events.codec import Accepted
 from ledger.facts.admission import Admission
@@ -46,6 +47,12 @@ OWNER_SECONDS: Final = 0.2
 """How long a pod waits for its ReplicaSet and its workload to be heard of."""
 
 OWNER_LOOK_SECONDS: Final = 0.02
+
+READING_SECONDS: Final = 0.3
+"""How long a pod waits for its ReplicaSet to be read; after that what was told of it counts."""
+
+UNREAD_SECONDS: Final = 5.0
+"""For how long nobody waits again for ReplicaSets of a cluster where one was waited for in vain."""
 
 OWNER_AGAIN_SECONDS: Final = 60.0
 """For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
@@ -91,6 +98,10 @@ class Lists(Protocol):
         """Where the ordinals of a StatefulSet begin; None where there is none."""
         ...
 
+    def close(self) -> None:
+        """Nobody reads anything any more."""
+        ...
+
 
 @dataclass(slots=True)
 class Times:
@@ -124,16 +135,26 @@ class _Ask:
     before: list[Accepted] = field(default_factory=list)
     """What was listed for it, to be told first."""
     ordinals_start: int | None = None
+    above: Json | None = None
+    """Its ReplicaSet, as it was read for this one."""
     owner: "_Owner | None" = None
-    """Its ReplicaSet, as it was looked up for this one."""
+    """What that says of whose it is, where nobody told."""
     read: asking.Wanted | None = None
-    """What its workload wants, if nobody told."""
+    """What its workload wants, as its ReplicaSet says, or as it says itself where nobody told."""
     is_split: bool = True
     """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
     position: Position | None = None
     committed: float = 0.0
     listing: bool = False
+
+
+class _Above(NamedTuple):
+    """A ReplicaSet that is read."""
+
+    cluster: str
+    namespace: str
+    name: str
 
 
 class _Pods(NamedTuple):
@@ -230,6 +251,9 @@ class Admissions:
         self._workloads: OrderedDict[_Home, _Known] = OrderedDict()
         self._reading: set[_Home] = set()
         """Workloads that are being read."""
+        self._replicasets = Shared(self._replicaset)
+        self._unread: dict[str, float] = {}
+        """Clusters whose ReplicaSets were waited for in vain, and until when nobody does so again."""
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -259,6 +283,8 @@ class Admissions:
                     return None
                 if cluster in self._lists and by.kind == "StatefulSet":
                     ask.ordinals_start = await self._start(ask)
+                elif cluster in self._lists and self._may_be_split(line, ask):
+                    await self._read_above(ask)
                 line.asks.append(ask)
                 line.came.set()
                 body = await ask.answer
@@ -304,6 +330,9 @@ class Admissions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._replicasets.close()
+        for lists in self._lists.values():
+            lists.close()
         await self._bypasses.close()
 
     async def given(self, fleet: FleetName, number: int) -> checking.Given | None:
@@ -412,7 +441,7 @@ class Admissions:
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
     ) -> list[_Ask]:
-        """Those whose ReplicaSet and workload are known; the others come again, soon or with what was listed.
+        """Those whose ReplicaSet and workload are known; the others come again, soon or with what was read.
 
         Whoever is of a ReplicaSet that is no Deployment's is answered here: its pod is left as it is.
         """
@@ -427,14 +456,12 @@ class Admissions:
                 self._settle(line, subject, orjson.loads(payload)["data"], now)
         found: list[tuple[_Ask, _Home | None]] = []
         for ask in asks:
-            owner = self._owner(line, ask, now)
+            owner = self._owner(line, ask, now) or self._as_read(line, ask, now)
             if owner is not None:
                 if owner.is_split:
                     found.append((ask, _home(line, ask, owner)))
                 else:
                     _leave_alone(ask)
-            elif ask.cluster in self._lists:
-                self._do_aside(self._look_up(line, ask))
             elif now - ask.came < OWNER_SECONDS:
                 asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
             else:
@@ -467,16 +494,16 @@ class Admissions:
                 continue
             known = self._workloads.get(home, _UNHEARD)
             if known.until > now:
-                ask.read = known.read
+                ask.read = ask.read or known.read
                 ready.append(ask)
             elif home in self._reading or (known.waited <= now and now - ask.came < OWNER_SECONDS):
                 asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
-            elif ask.cluster in self._lists:
+            elif ask.cluster in self._lists and ask.by.kind == "StatefulSet":
                 self._reading.add(home)
                 self._do_aside(self._read(line, ask, home))
             else:
-                until = now + OWNER_AGAIN_SECONDS
-                self._know_workload(home, _Known(until, until))
+                again = now + OWNER_AGAIN_SECONDS
+                self._know_workload(home, _Known(now + READ_SECONDS if ask.read else again, again))
                 ready.append(ask)
         return ready
 
@@ -490,15 +517,11 @@ class Admissions:
             self._workloads.popitem(last=False)
 
     async def _read(self, line: _Line, ask: _Ask, home: _Home) -> None:
-        """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it."""
-        lists, namespace, read = self._lists[ask.cluster], ask.review.namespace, None
+        """Read what a set wants that nobody told of, and let its pod go on, whatever comes of it."""
+        lists, read = self._lists[ask.cluster], None
         try:
-            if ask.by.kind == "ReplicaSet":
-                found = await lists.replicaset(namespace, ask.by.name)
-                read = None if found is None else asking.wanted_behind(found)
-            else:
-                found = await lists.statefulset(namespace, ask.by.name)
-                read = None if found is None else asking.wanted_by(found)
+            found = await lists.statefulset(ask.review.namespace, ask.by.name)
+            read = None if found is None else asking.wanted_by(found)
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("workload_not_listed", why=str(error), name=ask.by.name)
         finally:
@@ -529,27 +552,50 @@ class Admissions:
         while len(self._owners) > OWNERS_KNOWN:
             self._owners.popitem(last=False)
 
-    async def _look_up(self, line: _Line, ask: _Ask) -> None:
-        """Read a ReplicaSet that nobody told of, and let its pod go on, whatever comes of it."""
+    def _may_be_split(self, line: _Line, ask: _Ask) -> bool:
+        """Whether a pod's ReplicaSet is a Deployment's, as far as is known."""
+        owner = self._owner(line, ask, perf_counter())
+        return owner is None or owner.is_split
+
+    async def _read_above(self, ask: _Ask) -> None:
+        """Read a pod's ReplicaSet: how many pods that is to have may have been told long ago."""
+        now = perf_counter()
+        if self._unread.get(ask.cluster, now) > now:
+            return
+        key = _Above(ask.cluster, ask.review.namespace, ask.by.name)
         try:
-            found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
-            if found is not None:
-                asked = ask.review.uid
-                told = asking.replicaset(
-                    found, asked=asked, fleet=line.fleet.name, cluster=ask.cluster
-                )
-                data, now = orjson.loads(told.stored)["data"], perf_counter()
-                ask.owner = _as_told(data, now)
-                if ask.owner.is_split:
-                    ask.before.append(told)
-                else:
-                    # Nothing of it will be in the log.
-                    self._settle(line, told.subject, data, now)
+            async with asyncio.timeout(READING_SECONDS):
+                found = await self._replicasets.get(key)
         except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
-        if ask.owner is None:
-            ask.owner = _unknown(ask, perf_counter())
-        _again(line, ask)
+            if isinstance(error, TimeoutError):
+                self._unread[ask.cluster] = perf_counter() + UNREAD_SECONDS
+            log.warning("replicaset_not_listed", why=repr(error), name=ask.by.name)
+            return
+        if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
+            ask.above, ask.read = found, asking.wanted_behind(found)
+
+    async def _replicaset(self, key: _Above) -> Json | None:
+        return await self._lists[key.cluster].replicaset(key.namespace, key.name)
+
+    def _as_read(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
+        """Whose a ReplicaSet is that nobody told of, as it was read: so it is told first."""
+        if ask.above is None:
+            return None
+        uid, fleet = ask.review.uid, line.fleet.name
+        try:
+            told = asking.replicaset(ask.above, asked=uid, fleet=fleet, cluster=ask.cluster)
+        except LedgerError as error:
+            log.warning("replicaset_unreadable", why=str(error), name=ask.by.name)
+            ask.above = None
+            return None
+        data = orjson.loads(told.stored)["data"]
+        ask.owner = _as_told(data, now)
+        if ask.owner.is_split:
+            ask.before.append(told)
+        else:
+            # Nothing of it will be in the log.
+            self._settle(line, told.subject, data, now)
+        return ask.owner
 
     async def _start(self, ask: _Ask) -> int | None:
         """Where a StatefulSet's ordinals begin; None leaves it to what was told of it."""
@@ -727,6 +773,7 @@ def _events(
                 ordinals_start=ask.ordinals_start,
                 can_list=ask.can_list,
                 read=ask.read,
+                above=ask.above,
             )
         except (InvalidRequest, InvalidEvent) as error:
             _fail(ask, error)

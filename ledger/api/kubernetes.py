@@ -1,8 +1,8 @@
 """What is read of a cluster's API server: three kinds of lists, and nothing is ever written.
 
-Only ``list`` is asked for, so that is all that a service account has to be allowed. Lists are rare: where
-pods of a template must have gone unheard of, where a ReplicaSet is younger than what was told, and for the
-first ordinal of a StatefulSet. So each has a connection of its own, in a thread, by the standard library.
+Only ``list`` is asked for, so that is all that a service account has to be allowed. A ReplicaSet is read for
+every burst of its pods; pods where some of them must have gone unheard of; a StatefulSet now and then for its first
+ordinal. Each is asked for in a thread, by the standard library, over a connection that is kept for the next.
 
 A list without a resource version is as new as what the API server has written: whatever was created or
 deleted before it was asked for is seen in it, or gone.
@@ -13,8 +13,10 @@ import http.client
 import json
 import os
 import ssl
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -36,6 +38,9 @@ ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 THREADS: Final = 8
 """Lists of one cluster at a time."""
+
+IDLE_SECONDS: Final = 30.0
+"""For how long a connection is kept that nobody needs; API servers and what stands before them keep them longer."""
 
 SETS_KNOWN_SECONDS: Final = 30.0
 
@@ -72,6 +77,8 @@ class Kubernetes:
                 raise SetupProblem(f"{server.ca}: {error}") from error
         # Of its own: one that nobody waits for any more is still at it, and keeps nobody else waiting.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
+        self._idle: deque[tuple[float, http.client.HTTPConnection]] = deque()
+        """Connections that nobody uses now, and since when: the last in is the first out."""
         self._starts: dict[tuple[str, str], tuple[float, int]] = {}
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
@@ -113,6 +120,12 @@ class Kubernetes:
             del self._starts[next(iter(self._starts))]
         return first
 
+    def close(self) -> None:
+        """Let the connections go that are kept."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        while self._idle:
+            self._idle.pop()[1].close()
+
     async def _named(self, noun: str, namespace: str, name: str) -> Json | None:
         wanted = {"fieldSelector": f"metadata.name={name}"}
         path = f"/apis/apps/v1/namespaces/{_part(namespace)}/{noun}"
@@ -129,28 +142,59 @@ class Kubernetes:
         headers = {"Accept": "application/json"}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token.read_text().strip()}"
-        connection = (
-            http.client.HTTPConnection(self._host, self._port, timeout=SECONDS)
-            if self._context is None
-            else http.client.HTTPSConnection(
-                self._host, self._port, timeout=SECONDS, context=self._context
-            )
-        )
-        try:
-            connection.request("GET", path, headers=headers)
-            response = connection.getresponse()
-            said = response.read()
-        except http.client.HTTPException as error:
-            raise OSError(f"{path}: {error!r}") from error
-        finally:
-            connection.close()
-        if response.status != 200:
-            raise OSError(f"{path}: {response.status} {response.reason}")
+        status, reason, said = self._got(path, headers)
+        if status != 200:
+            raise OSError(f"{path}: {status} {reason}")
         try:
             items = orjson.loads(said)["items"]
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"{path}: it is no list: {error!r}") from error
         return [one for one in items or () if isinstance(one, dict)]
+
+    def _got(self, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
+        """What is answered, over a connection that was kept, or over a new one where that was closed meanwhile."""
+        kept = self._kept()
+        if kept is not None:
+            try:
+                return self._exchanged(kept, path, headers)
+            except TimeoutError:
+                raise
+            except OSError:
+                log.debug("connection_closed_meanwhile", server=self._host)
+        return self._exchanged(self._opened(), path, headers)
+
+    def _kept(self) -> http.client.HTTPConnection | None:
+        """The connection that was used last, if that was not long ago."""
+        with suppress(IndexError):
+            since, connection = self._idle.pop()
+            if monotonic() - since < IDLE_SECONDS:
+                return connection
+            connection.close()
+        return None
+
+    def _opened(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=SECONDS)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=SECONDS, context=self._context
+        )
+
+    def _exchanged(
+        self, connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, str, bytes]:
+        try:
+            connection.request("GET", path, headers=dict(headers))
+            response = connection.getresponse()
+            said = response.read()
+        except http.client.HTTPException as error:
+            connection.close()
+            raise OSError(f"{path}: {error!r}") from error
+        except OSError:
+            connection.close()
+            raise
+        if not response.will_close:
+            self._idle.append((monotonic(), connection))
+        return response.status, response.reason, said
 
 
 def read(path: Path) -> dict[str, Kubernetes]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -39,6 +39,9 @@ class Objects:
 
     lists: dict[str, list[Json]] = field(default_factory=dict)
     broken: bool = False
+    hangs_up: bool = False
+    """Whether it closes each connection behind its answer, and says nothing of that."""
+    connections: int = 0
     asked: list[str] = field(default_factory=list)
 
     def listed(self, path: str) -> Json | None:
@@ -66,6 +69,12 @@ def objects() -> Objects:
 @pytest.fixture(scope="module")
 def server(objects: Objects) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+            objects.connections += 1
+            super().setup()
+
         def do_GET(self) -> None:
             assert self.headers["Authorization"] == "Bearer of-the-account"
             found = objects.listed(self.path)
@@ -74,11 +83,13 @@ def server(objects: Objects) -> Iterator[str]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = objects.hangs_up
 
         def log_message(self, *_: Any) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
             """Nobody reads it."""
 
     served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.daemon_threads = True
     thread = threading.Thread(target=served.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{served.server_port}"
@@ -136,10 +147,9 @@ async def test_where_a_pod_must_have_gone_they_are_listed_before_the_answer(
     third = await webhook.mutate(review(about))
 
     assert classes([third]) == [class_]
-    assert objects.asked == [
-        "/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7",
-        f"/apis/apps/v1/namespaces/shop/replicasets?fieldSelector=metadata.name%3D{name}-7",
-    ]
+    above = f"/apis/apps/v1/namespaces/shop/replicasets?fieldSelector=metadata.name%3D{name}-7"
+    pods = "/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7"
+    assert objects.asked == [above, pods, above]
     listed = (await events(webhook, "pods.listed"))[-1]
     assert listed["present"] == [
         there["metadata"]["annotations"]["distributed-scheduling/reservation"]
@@ -153,7 +163,7 @@ def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
         "metadata": {
             "namespace": "shop",
             "name": f"{name}-7",
-            "uid": f"{name}-7",
+            "uid": f"uid-of-{name}-7",
             "resourceVersion": version,
             "labels": {"pod-template-hash": "7"},
             "ownerReferences": [{"kind": "Deployment", "name": name, "controller": True}],
@@ -162,7 +172,7 @@ def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
     }
 
 
-async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_pods(
+async def test_a_replicaset_that_has_more_than_was_told_is_read_and_its_pods_need_no_list(
     webhook: Webhook, objects: Objects
 ) -> None:
     await webhook.tell(deployment("grows", 4, "2"), replicaset("grows", "7", 1))
@@ -174,8 +184,8 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     others = [await webhook.mutate(review(about)) for _ in range(3)]
 
     assert classes([first, *others]) == ["od", "od", "spot", "spot"]
-    listed = [one for one in await events(webhook, "pods.listed") if one["present"]]
-    assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
+    listed = [one["present"] for one in await events(webhook, "pods.listed")]
+    assert [first.audit["reservation"]] not in listed
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -212,6 +222,127 @@ async def test_those_who_want_the_same_list_at_once_share_one(
 
     assert classes([first, *others]).count("od") == 2
     assert len([path for path in objects.asked if "/pods?" in path]) <= 4
+    assert len([path for path in objects.asked if "/replicasets?" in path]) <= 8
+
+
+async def test_a_pod_that_is_replaced_before_anybody_told_of_fewer_replicas_is_made_up_for(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("fewer", 6, "1"), replicaset("fewer", "7", 6))
+    about = pod(("ReplicaSet", "fewer-7"))
+    objects.lists["replicasets"] = [listed_replicaset("fewer", 3, version="90")]
+    objects.lists["pods"] = []
+    three = [await webhook.mutate(review(about)) for _ in range(3)]
+    assert classes(three) == ["od", "spot", "spot"]
+    objects.lists["pods"] = [created(one, about, one.audit["number"]) for one in three[1:]]
+
+    fourth = await webhook.mutate(review(about))
+
+    assert classes([fourth]) == ["od"]
+
+
+async def test_a_share_is_of_as_many_replicas_as_its_replicaset_says(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("waved", 4, "50%"), replicaset("waved", "7", 4))
+    listed = listed_replicaset("waved", 8, version="91")
+    listed["metadata"]["annotations"] = {
+        "deployment.kubernetes.io/desired-replicas": "8",
+        "distributed-scheduling/min-available": "1",
+    }
+    objects.lists["replicasets"] = [listed]
+
+    answers = [await webhook.mutate(review(pod(("ReplicaSet", "waved-7")))) for _ in range(8)]
+
+    assert classes(answers).count("od") == 4, "the annotation is told, and the replicas were read"
+
+
+async def test_a_replicaset_of_another_life_says_nothing(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("lived", 2, "1"), replicaset("lived", "7", 2))
+    objects.lists["replicasets"] = [listed_replicaset("lived", 1, version="92")]
+    about = pod(("ReplicaSet", "lived-7"))
+    about["metadata"]["ownerReferences"][0]["uid"] = "another"
+    before = len(await events(webhook, "pods.listed"))
+
+    answers = [await webhook.mutate(review(about)) for _ in range(2)]
+
+    assert classes(answers) == ["od", "spot"]
+    assert len(await events(webhook, "pods.listed")) == before
+
+
+class Slow:
+    """An API server that answers after everybody has gone."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def _never(self) -> NoReturn:
+        self.asked += 1
+        await asyncio.sleep(60.0)
+        raise AssertionError("nobody waits for so long")
+
+    async def pods(self, namespace: str, template_hash: str) -> list[Json]:
+        """Never."""
+        await self._never()
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """Never."""
+        await self._never()
+
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """Never."""
+        await self._never()
+
+    async def ordinals_start(self, namespace: str, name: str) -> int | None:
+        """Never."""
+        await self._never()
+
+    def close(self) -> None:
+        """There is nothing to be let go."""
+
+
+async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_told_counts(
+    postgres: Postgres,
+) -> None:
+    slow = Slow()
+    async with postgres.database() as url, hooked(url, lists={CLUSTER: slow}) as webhook:
+        await webhook.tell(
+            told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}),
+            deployment("slow", 3, "1"),
+            replicaset("slow", "7", 3),
+        )
+        about = pod(("ReplicaSet", "slow-7"))
+
+        answers = [await webhook.mutate(review(about)) for _ in range(3)]
+
+    assert classes(answers) == ["od", "spot", "spot"]
+    assert not any(one.warnings for one in answers)
+    assert slow.asked == 1
+
+
+async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
+    server: str, tmp_path: Path, objects: Objects
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("of-the-account")
+    lists = kubernetes.Kubernetes(kubernetes.Server(server, None, token))
+    objects.lists["replicasets"] = [listed_replicaset("kept", 3, version="93")]
+    objects.connections = 0
+
+    async def found() -> bool:
+        return await lists.replicaset("shop", "kept-7") is not None
+
+    try:
+        assert [await found() for _ in range(5)] == [True] * 5
+        assert objects.connections == 1
+        objects.hangs_up = True
+        assert [await found() for _ in range(3)] == [True] * 3
+        assert objects.connections == 3
+    finally:
+        objects.hangs_up = False
+        lists.close()
 
 
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
@@ -294,7 +425,6 @@ async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
     webhook: Webhook, objects: Objects
 ) -> None:
     listed = listed_replicaset("untold", 4, version="80")
-    listed["metadata"]["uid"] = "uid-of-untold-7"
     listed["metadata"]["annotations"] = {
         "distributed-scheduling/min-available": " 2\n",
         "deployment.kubernetes.io/desired-replicas": "4",
@@ -307,7 +437,7 @@ async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
 
     assert classes(answers) == ["od", "od", "spot", "spot"]
     assert not any(one.warnings for one in answers)
-    assert len(objects.asked) == 2, "what was read counts for a while"
+    assert len(objects.asked) == 4, "once for each pod"
     elsewhere = await webhook.mutate(
         review(pod(("ReplicaSet", "untold-7"))), token="every", path="/shop/m2"
     )
@@ -416,3 +546,19 @@ async def test_a_file_of_api_servers_that_says_anything_else_is_refused(
 
     with pytest.raises(SetupProblem):
         kubernetes.read(path)
+
+
+async def test_a_call_that_is_repeated_after_its_replicaset_was_scaled_is_answered_as_before(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("again", 3, "1"), replicaset("again", "7", 3))
+    about = pod(("ReplicaSet", "again-7"))
+    objects.lists["replicasets"] = [listed_replicaset("again", 3, version="94")]
+    first = await webhook.mutate(review(about, asked="asked-again"))
+    objects.lists["replicasets"] = [listed_replicaset("again", 1, version="95")]
+    told_before = await webhook.rows("SELECT max(position) FROM ledger.events")
+
+    again = await webhook.mutate(review(about, asked="asked-again"))
+
+    assert again.response == first.response
+    assert await webhook.rows("SELECT max(position) FROM ledger.events") == told_before

@@ -98,6 +98,9 @@ class Lists:
         assert (namespace, name) != ("", "")
         return 0
 
+    def close(self) -> None:
+        """There is nothing to be let go."""
+
 
 class Running:
     """The service in its thread."""
@@ -277,7 +280,7 @@ def off_late(service: Running, seed: int) -> dict[str, int]:
     rolled_out, short = rolled(game, door("rolled"), ALL_LATE)
     found = {
         "grown": error(game, grown(game, door("grown"), ALL_LATE)),
-        "resized": error(several, resized(several, door("resized"), ALL_LATE, heard=True)),
+        "resized": error(several, resized(several, door("resized"), ALL_LATE, calmly=True)),
         "rolled": error(game, rolled_out) or -short,
         "founded": misplaced(game, founded(game, door("founded"), ALL_LATE)),
     }
