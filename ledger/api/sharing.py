@@ -39,6 +39,11 @@ class Shared(Generic[K, V]):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        # What was to be read, and was not even begun, has nobody else to say so.
+        for waiting in self._wanted.values():
+            for one in waiting:
+                one.cancel()
+        self._wanted.clear()
 
     async def _read_all(self, key: K) -> None:
         try:

@@ -65,3 +65,15 @@ async def test_who_waits_at_the_end_is_told() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await waits
+
+
+@pytest.mark.asyncio
+async def test_who_waits_at_the_end_is_told_also_where_nothing_was_begun() -> None:
+    shared = Shared(Slow().read)
+    waits = asyncio.create_task(shared.get("a"))
+    await asyncio.sleep(0)
+
+    await shared.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waits, 5.0)
