@@ -238,6 +238,12 @@ def pods_wanted(above: Json) -> int | None:
     return replicas if type(replicas) is int and 0 <= replicas <= MOST_REPLICAS else None
 
 
+def ordinals_start(statefulset: Json) -> int:
+    """At which ordinal the pods of a StatefulSet begin."""
+    start = of(of(statefulset, "spec"), "ordinals").get("start")
+    return start if type(start) is int and 0 <= start <= MOST_REPLICAS else 0
+
+
 class Wanted(NamedTuple):
     """How many pods a workload wants, and how many of them on on-demand nodes, as its annotation says."""
 

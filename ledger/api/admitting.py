@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import orjson
 import structlog
@@ -49,10 +49,13 @@ OWNER_SECONDS: Final = 0.2
 OWNER_LOOK_SECONDS: Final = 0.02
 
 READING_SECONDS: Final = 0.3
-"""How long a pod waits for its ReplicaSet to be read; after that what was told of it counts."""
+"""How long a pod waits for its ReplicaSet or StatefulSet to be read; after that what was told of it counts."""
 
 UNREAD_SECONDS: Final = 5.0
-"""For how long nobody waits again for ReplicaSets of a cluster where one was waited for in vain."""
+"""For how long nobody waits again for those of a cluster where one was waited for in vain."""
+
+START_SECONDS: Final = 30.0
+"""For how long nobody reads again where the ordinals of a StatefulSet begin."""
 
 OWNER_AGAIN_SECONDS: Final = 60.0
 """For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
@@ -92,10 +95,6 @@ class Lists(Protocol):
 
     async def statefulset(self, namespace: str, name: str) -> Json | None:
         """A StatefulSet; None where there is none."""
-        ...
-
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Where the ordinals of a StatefulSet begin; None where there is none."""
         ...
 
     def close(self) -> None:
@@ -149,8 +148,8 @@ class _Ask:
     listing: bool = False
 
 
-class _Above(NamedTuple):
-    """A ReplicaSet that is read."""
+class _Named(NamedTuple):
+    """A ReplicaSet or a StatefulSet, as it is read."""
 
     cluster: str
     namespace: str
@@ -225,6 +224,18 @@ class Admitted:
 _UNHEARD: Final = _Known(0.0)
 
 
+class _Start(NamedTuple):
+    """Where the ordinals of a StatefulSet begin."""
+
+    until: float
+    """When that is read again."""
+    first: int
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
 class Admissions:
     """Answers reviews of pods that are about to be created."""
 
@@ -252,8 +263,10 @@ class Admissions:
         self._reading: set[_Home] = set()
         """Workloads that are being read."""
         self._replicasets = Shared(self._replicaset)
+        self._statefulsets = Shared(self._statefulset)
+        self._starts: OrderedDict[_Named, _Start] = OrderedDict()
         self._unread: dict[str, float] = {}
-        """Clusters whose ReplicaSets were waited for in vain, and until when nobody does so again."""
+        """Clusters whose API servers were waited for in vain, and until when nobody does so again."""
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -331,6 +344,7 @@ class Admissions:
         if tasks:
             await asyncio.wait(tasks)
         await self._replicasets.close()
+        await self._statefulsets.close()
         for lists in self._lists.values():
             lists.close()
         await self._bypasses.close()
@@ -498,12 +512,13 @@ class Admissions:
                 ready.append(ask)
             elif home in self._reading or (known.waited <= now and now - ask.came < OWNER_SECONDS):
                 asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
-            elif ask.cluster in self._lists and ask.by.kind == "StatefulSet":
+            elif ask.cluster in self._lists and ask.above is None:
                 self._reading.add(home)
                 self._do_aside(self._read(line, ask, home))
             else:
                 again = now + OWNER_AGAIN_SECONDS
-                self._know_workload(home, _Known(now + READ_SECONDS if ask.read else again, again))
+                until = now + READ_SECONDS if ask.read else again
+                self._know_workload(home, _Known(until, again, ask.read))
                 ready.append(ask)
         return ready
 
@@ -511,19 +526,23 @@ class Admissions:
         return self._workloads.get(home, _UNHEARD).until > now
 
     def _know_workload(self, home: _Home, known: _Known) -> None:
-        self._workloads[home] = known
-        self._workloads.move_to_end(home)
-        while len(self._workloads) > OWNERS_KNOWN:
-            self._workloads.popitem(last=False)
+        _remember(self._workloads, home, known)
 
     async def _read(self, line: _Line, ask: _Ask, home: _Home) -> None:
-        """Read what a set wants that nobody told of, and let its pod go on, whatever comes of it."""
-        lists, read = self._lists[ask.cluster], None
+        """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it.
+
+        That takes as long as it takes: a pod of a workload that nobody knows would be left as it is.
+        """
+        key, read = _named(ask), None
         try:
-            found = await lists.statefulset(ask.review.namespace, ask.by.name)
-            read = None if found is None else asking.wanted_by(found)
+            if ask.by.kind == "ReplicaSet":
+                found = await self._replicaset(key)
+                read = None if found is None else asking.wanted_behind(found)
+            else:
+                found = await self._statefulset(key)
+                read = None if found is None else asking.wanted_by(found)
         except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("workload_not_listed", why=str(error), name=ask.by.name)
+            log.warning("workload_not_listed", why=repr(error), name=ask.by.name)
         finally:
             self._reading.discard(home)
         now = perf_counter()
@@ -547,10 +566,7 @@ class Admissions:
             self._know((line.fleet.name, subject, uid), known)
 
     def _know(self, key: tuple[str, str, str | None], owner: "_Owner") -> None:
-        self._owners[key] = owner
-        self._owners.move_to_end(key)
-        while len(self._owners) > OWNERS_KNOWN:
-            self._owners.popitem(last=False)
+        _remember(self._owners, key, owner)
 
     def _may_be_split(self, line: _Line, ask: _Ask) -> bool:
         """Whether a pod's ReplicaSet is a Deployment's, as far as is known."""
@@ -559,23 +575,43 @@ class Admissions:
 
     async def _read_above(self, ask: _Ask) -> None:
         """Read a pod's ReplicaSet: how many pods that is to have may have been told long ago."""
-        now = perf_counter()
-        if self._unread.get(ask.cluster, now) > now:
-            return
-        key = _Above(ask.cluster, ask.review.namespace, ask.by.name)
-        try:
-            async with asyncio.timeout(READING_SECONDS):
-                found = await self._replicasets.get(key)
-        except (LedgerError, OSError, TimeoutError) as error:
-            if isinstance(error, TimeoutError):
-                self._unread[ask.cluster] = perf_counter() + UNREAD_SECONDS
-            log.warning("replicaset_not_listed", why=repr(error), name=ask.by.name)
-            return
+        found = await self._read_in_time(self._replicasets, _named(ask))
         if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
             ask.above, ask.read = found, asking.wanted_behind(found)
 
-    async def _replicaset(self, key: _Above) -> Json | None:
+    async def _start(self, ask: _Ask) -> int | None:
+        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it.
+
+        What was read lately is not read again, and what was read once counts where it cannot be read.
+        """
+        key, now = _named(ask), perf_counter()
+        known = self._starts.get(key)
+        if known is None or known.until <= now:
+            found = await self._read_in_time(self._statefulsets, key)
+            if found is not None:
+                known = _Start(now + START_SECONDS, asking.ordinals_start(found))
+                _remember(self._starts, key, known)
+        return None if known is None else known.first
+
+    async def _read_in_time(self, shared: Shared[_Named, Json | None], key: _Named) -> Json | None:
+        """What is there now; None also where the API server does not say so in time, or lately did not."""
+        now = perf_counter()
+        if self._unread.get(key.cluster, now) > now:
+            return None
+        try:
+            async with asyncio.timeout(READING_SECONDS):
+                return await shared.get(key)
+        except (LedgerError, OSError, TimeoutError) as error:
+            if isinstance(error, TimeoutError):
+                self._unread[key.cluster] = perf_counter() + UNREAD_SECONDS
+            log.warning("owner_not_listed", why=repr(error), name=key.name)
+            return None
+
+    async def _replicaset(self, key: _Named) -> Json | None:
         return await self._lists[key.cluster].replicaset(key.namespace, key.name)
+
+    async def _statefulset(self, key: _Named) -> Json | None:
+        return await self._lists[key.cluster].statefulset(key.namespace, key.name)
 
     def _as_read(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
         """Whose a ReplicaSet is that nobody told of, as it was read: so it is told first."""
@@ -596,14 +632,6 @@ class Admissions:
             # Nothing of it will be in the log.
             self._settle(line, told.subject, data, now)
         return ask.owner
-
-    async def _start(self, ask: _Ask) -> int | None:
-        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it."""
-        try:
-            return await self._lists[ask.cluster].ordinals_start(ask.review.namespace, ask.by.name)
-        except (LedgerError, OSError) as error:
-            log.warning("statefulset_not_listed", why=str(error), name=ask.by.name)
-            return None
 
     async def _hear(self) -> None:
         """Hear of decisions, and hand out the answers that come with them."""
@@ -781,6 +809,19 @@ def _events(
         events |= {one.id: one for one in ask.before}
         events.setdefault(event.id, event)
     return list(events.values())
+
+
+def _named(ask: _Ask) -> _Named:
+    """Who has its pod made, as that is read."""
+    return _Named(ask.cluster, ask.review.namespace, ask.by.name)
+
+
+def _remember(known: OrderedDict[K, V], key: K, found: V) -> None:
+    """Know something, and forget what was found longest ago where that is too much."""
+    known[key] = found
+    known.move_to_end(key)
+    while len(known) > OWNERS_KNOWN:
+        known.popitem(last=False)
 
 
 def _replicaset(ask: _Ask) -> str | None:

@@ -26,7 +26,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 import structlog
 
-from ledger.admission.review import TEMPLATE_HASH, Json, of
+from ledger.admission.review import TEMPLATE_HASH, Json
 from ledger.api.access import CLUSTER
 from ledger.errors import SetupProblem
 
@@ -41,10 +41,6 @@ THREADS: Final = 8
 
 IDLE_SECONDS: Final = 30.0
 """For how long a connection is kept that nobody needs; API servers and what stands before them keep them longer."""
-
-SETS_KNOWN_SECONDS: Final = 30.0
-
-SETS_KNOWN: Final = 10_000
 
 log = structlog.get_logger()
 
@@ -79,7 +75,6 @@ class Kubernetes:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
         self._idle: deque[tuple[float, http.client.HTTPConnection]] = deque()
         """Connections that nobody uses now, and since when: the last in is the first out."""
-        self._starts: dict[tuple[str, str], tuple[float, int]] = {}
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
         """The pods of a template."""
@@ -93,32 +88,6 @@ class Kubernetes:
     async def statefulset(self, namespace: str, name: str) -> Json | None:
         """A StatefulSet."""
         return await self._named("statefulsets", namespace, name)
-
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Where the ordinals of a StatefulSet begin; None where there is none.
-
-        What was read lately is not asked again, and what was read once counts where it cannot be asked.
-        """
-        known = self._starts.get((namespace, name))
-        now = monotonic()
-        if known is not None and known[0] > now:
-            return known[1]
-        try:
-            found = await self._named("statefulsets", namespace, name)
-        except (OSError, TimeoutError) as error:
-            if known is None:
-                raise
-            log.warning("statefulset_not_listed", why=str(error), name=name)
-            return known[1]
-        if found is None:
-            return None
-        start = of(of(found, "spec"), "ordinals").get("start", 0)
-        first = start if isinstance(start, int) and start >= 0 else 0
-        self._starts.pop((namespace, name), None)
-        self._starts[namespace, name] = (now + SETS_KNOWN_SECONDS, first)
-        while len(self._starts) > SETS_KNOWN:
-            del self._starts[next(iter(self._starts))]
-        return first
 
     def close(self) -> None:
         """Let the connections go that are kept."""

@@ -4,16 +4,17 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
 
-from ledger.api import kubernetes
+from ledger.api import admitting, kubernetes
 from ledger.errors import SetupProblem
 from tests.api.admitting import (
     CLUSTER,
@@ -273,46 +274,49 @@ async def test_a_replicaset_of_another_life_says_nothing(
 
 
 class Slow:
-    """An API server that answers after everybody has gone."""
+    """An API server that answers after everybody has gone, or a while before."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Json | None = None, *, seconds: float = 60.0) -> None:
         self.asked = 0
-
-    async def _never(self) -> NoReturn:
-        self.asked += 1
-        await asyncio.sleep(60.0)
-        raise AssertionError("nobody waits for so long")
+        self.found = found
+        self.seconds = seconds
 
     async def pods(self, namespace: str, template_hash: str) -> list[Json]:
-        """Never."""
-        await self._never()
+        """None."""
+        await self._read()
+        return []
 
     async def replicaset(self, namespace: str, name: str) -> Json | None:
-        """Never."""
-        await self._never()
+        """What is there."""
+        return await self._read()
 
     async def statefulset(self, namespace: str, name: str) -> Json | None:
-        """Never."""
-        await self._never()
-
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Never."""
-        await self._never()
+        """What is there."""
+        return await self._read()
 
     def close(self) -> None:
         """There is nothing to be let go."""
+
+    async def _read(self) -> Json | None:
+        self.asked += 1
+        await asyncio.sleep(self.seconds)
+        return self.found
+
+
+@asynccontextmanager
+async def beside(postgres: Postgres, slow: Slow) -> AsyncIterator[Webhook]:
+    """A webhook of its own, and an API server that is slow."""
+    async with postgres.database() as url, hooked(url, lists={CLUSTER: slow}) as webhook:
+        await webhook.tell(told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}))
+        yield webhook
 
 
 async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_told_counts(
     postgres: Postgres,
 ) -> None:
     slow = Slow()
-    async with postgres.database() as url, hooked(url, lists={CLUSTER: slow}) as webhook:
-        await webhook.tell(
-            told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}),
-            deployment("slow", 3, "1"),
-            replicaset("slow", "7", 3),
-        )
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(deployment("slow", 3, "1"), replicaset("slow", "7", 3))
         about = pod(("ReplicaSet", "slow-7"))
 
         answers = [await webhook.mutate(review(about)) for _ in range(3)]
@@ -320,6 +324,65 @@ async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_t
     assert classes(answers) == ["od", "spot", "spot"]
     assert not any(one.warnings for one in answers)
     assert slow.asked == 1
+
+
+async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read_of_it_before_counts(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
+    slow = Slow({"spec": {"ordinals": {"start": 10}}}, seconds=0.0)
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(
+            deployment("read-db", 5, "3", kind="StatefulSet"),
+            deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=20),
+        )
+
+        async def asked(name: str, ordinal: int) -> Answer:
+            about = pod(("StatefulSet", name), name=f"{name}-{ordinal}")
+            return await webhook.mutate(review(about), query="timeout=1s")
+
+        first = await asked("read-db", 10)
+        slow.seconds = 60.0
+        others = [
+            await asked("told-db", 22),
+            await asked("told-db", 23),
+            await asked("read-db", 12),
+            await asked("read-db", 13),
+        ]
+
+    assert classes([first, *others]) == ["od", "od", "spot", "od", "spot"]
+    assert not any(one.warnings for one in (first, *others))
+    assert slow.asked == 2
+
+
+async def test_pods_of_a_set_that_come_at_once_share_what_is_read_of_it(postgres: Postgres) -> None:
+    slow = Slow({"spec": {}}, seconds=0.01)
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(deployment("at-once", 9, "5", kind="StatefulSet"))
+        abouts = [pod(("StatefulSet", "at-once"), name=f"at-once-{place}") for place in range(9)]
+
+        answers = await asyncio.gather(*(webhook.mutate(review(about)) for about in abouts))
+
+    assert classes(answers) == ["od"] * 5 + ["spot"] * 4
+    assert slow.asked <= 2
+
+
+async def test_a_deployment_that_nobody_tells_of_is_read_however_slow_that_is(
+    postgres: Postgres,
+) -> None:
+    listed = listed_replicaset("slowly", 3, version="96")
+    listed["metadata"]["annotations"] = {
+        "deployment.kubernetes.io/desired-replicas": "3",
+        "distributed-scheduling/min-available": "1",
+    }
+    slow = Slow(listed, seconds=0.5)
+    async with beside(postgres, slow) as webhook:
+        about = pod(("ReplicaSet", "slowly-7"))
+
+        answers = [await webhook.mutate(review(about)) for _ in range(3)]
+
+    assert classes(answers) == ["od", "spot", "spot"]
+    assert slow.asked == 2, "for nothing but what nobody told is it waited any longer"
 
 
 async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
@@ -496,7 +559,7 @@ async def test_ordinals_of_a_statefulset_begin_where_it_says(
 async def test_where_ordinals_begin_is_remembered_where_it_cannot_be_read(
     webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes, "SETS_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
     await webhook.tell(
         deployment("kept-db", 5, "3", kind="StatefulSet"),
         deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=10),

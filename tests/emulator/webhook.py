@@ -93,11 +93,6 @@ class Lists:
         assert namespace == NAMESPACE
         return self.cluster.statefulset(name)
 
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Sets begin at 0 here."""
-        assert (namespace, name) != ("", "")
-        return 0
-
     def close(self) -> None:
         """There is nothing to be let go."""
 
