@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -424,6 +425,10 @@ class Admissions:
             except (LedgerError, Problem) as error:
                 for ask in asks:
                     _fail(ask, error)
+                if more:
+                    # Nobody told the lists: whoever waits for one wants it anew.
+                    for ask in chain.from_iterable(line.waiting.values()):
+                        ask.listing = False
 
     async def _append(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask], more: Sequence[Accepted]

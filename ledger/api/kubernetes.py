@@ -12,6 +12,7 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import ssl
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,8 @@ THREADS: Final = 8
 
 IDLE_SECONDS: Final = 30.0
 """For how long a connection is kept that nobody needs; API servers and what stands before them keep them longer."""
+
+_TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
 log = structlog.get_logger()
 
@@ -75,6 +78,7 @@ class Kubernetes:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
         self._idle: deque[tuple[float, http.client.HTTPConnection]] = deque()
         """Connections that nobody uses now, and since when: the last in is the first out."""
+        self._closed = False
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
         """The pods of a template."""
@@ -90,10 +94,10 @@ class Kubernetes:
         return await self._named("statefulsets", namespace, name)
 
     def close(self) -> None:
-        """Let the connections go that are kept."""
+        """Let the connections go that are kept; one that is in use goes behind its answer."""
+        self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
-        while self._idle:
-            self._idle.pop()[1].close()
+        self._let_go(0.0)
 
     async def _named(self, noun: str, namespace: str, name: str) -> Json | None:
         wanted = {"fieldSelector": f"metadata.name={name}"}
@@ -110,7 +114,7 @@ class Kubernetes:
     def _asked(self, path: str) -> list[Json]:
         headers = {"Accept": "application/json"}
         if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token.read_text().strip()}"
+            headers["Authorization"] = f"Bearer {_held(self._token)}"
         status, reason, said = self._got(path, headers)
         if status != 200:
             raise OSError(f"{path}: {status} {reason}")
@@ -118,7 +122,11 @@ class Kubernetes:
             items = orjson.loads(said)["items"]
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"{path}: it is no list: {error!r}") from error
-        return [one for one in items or () if isinstance(one, dict)]
+        # Go has no empty lists but those that are null.
+        items = [] if items is None else items
+        if not isinstance(items, list):
+            raise OSError(f"{path}: it is no list")
+        return [one for one in items if isinstance(one, dict)]
 
     def _got(self, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
         """What is answered, over a connection that was kept, or over a new one where that was closed meanwhile."""
@@ -163,7 +171,15 @@ class Kubernetes:
             raise
         if not response.will_close:
             self._idle.append((monotonic(), connection))
+        # Those that lie below are never taken as long as this one is free again in time.
+        self._let_go(0.0 if self._closed else IDLE_SECONDS)
         return response.status, response.reason, said
+
+    def _let_go(self, seconds: float) -> None:
+        """Close connections that nobody needed for so long."""
+        with suppress(IndexError):
+            while self._idle[0][0] + seconds <= monotonic():
+                self._idle.popleft()[1].close()
 
 
 def read(path: Path) -> dict[str, Kubernetes]:
@@ -203,6 +219,14 @@ def _server(entry: dict[str, Any], where: str) -> Server:
         raise SetupProblem(f"{where}: ca and token are files")
     ca, token = (None if one is None else Path(one) for one in files)
     return Server(entry["server"], ca, token)
+
+
+def _held(token: Path) -> str:
+    """What a file of a token says."""
+    said = token.read_bytes().strip()
+    if not _TOKEN.fullmatch(said):
+        raise OSError(f"{token}: it holds no token")
+    return said.decode()
 
 
 def _part(name: str) -> str:

@@ -1,21 +1,26 @@
 """Where the log does not say enough, an API server's lists do: an emulated one, over a real socket."""
 
 import asyncio
+import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
 
+from ledger.admission import asking
 from ledger.api import admitting, kubernetes
-from ledger.errors import SetupProblem
+from ledger.errors import LogUnavailable, SetupProblem
+from ledger.log.admissions import AdmissionDesk, Asked, Build, Policies
+from ledger.log.fleets import Fleet
 from tests.api.admitting import (
     CLUSTER,
     Answer,
@@ -34,6 +39,9 @@ from tests.postgres import Postgres
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+Clock = Callable[[], float]
+
+
 @dataclass(slots=True)
 class Objects:
     """What an API server has."""
@@ -43,13 +51,22 @@ class Objects:
     hangs_up: bool = False
     """Whether it closes each connection behind its answer, and says nothing of that."""
     connections: int = 0
+    said: Json | None = None
+    """What it says whatever it is asked."""
+    came: threading.Event = field(default_factory=threading.Event)
+    """Set whenever it is asked."""
+    may_say: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
     def listed(self, path: str) -> Json | None:
         """A list; None where it is not to be had."""
         self.asked.append(path)
+        self.came.set()
+        self.may_say.wait(5.0)
         if self.broken:
             return None
+        if self.said is not None:
+            return self.said
         parts = urlsplit(path)
         noun = parts.path.rpartition("/")[2]
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -64,7 +81,9 @@ class Objects:
 
 @pytest.fixture(scope="module")
 def objects() -> Objects:
-    return Objects()
+    made = Objects()
+    made.may_say.set()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +358,7 @@ async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read
 
         async def asked(name: str, ordinal: int) -> Answer:
             about = pod(("StatefulSet", name), name=f"{name}-{ordinal}")
-            return await webhook.mutate(review(about), query="timeout=1s")
+            return await webhook.mutate(review(about), query="timeout=3s")
 
         first = await asked("read-db", 10)
         slow.seconds = 60.0
@@ -385,15 +404,22 @@ async def test_a_deployment_that_nobody_tells_of_is_read_however_slow_that_is(
     assert slow.asked == 2, "for nothing but what nobody told is it waited any longer"
 
 
-async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
-    server: str, tmp_path: Path, objects: Objects
-) -> None:
+@pytest.fixture
+def lists(server: str, tmp_path: Path, objects: Objects) -> Iterator[kubernetes.Kubernetes]:
+    """An API server that has one ReplicaSet, to be asked by ourselves."""
     token = tmp_path / "token"
     token.write_text("of-the-account")
-    lists = kubernetes.Kubernetes(kubernetes.Server(server, None, token))
     objects.lists["replicasets"] = [listed_replicaset("kept", 3, version="93")]
     objects.connections = 0
+    objects.asked.clear()
+    made = kubernetes.Kubernetes(kubernetes.Server(server, None, token))
+    yield made
+    made.close()
 
+
+async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
     async def found() -> bool:
         return await lists.replicaset("shop", "kept-7") is not None
 
@@ -405,7 +431,82 @@ async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
         assert objects.connections == 3
     finally:
         objects.hangs_up = False
+
+
+async def test_connections_that_nobody_needed_for_long_are_let_go(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
+    await lists.replicaset("shop", "kept-7")
+    long_ago = monotonic() - 2 * kubernetes.IDLE_SECONDS
+    lists._idle.appendleft((long_ago, http.client.HTTPConnection("127.0.0.1")))
+
+    await lists.replicaset("shop", "kept-7")
+
+    assert objects.connections == 1
+    assert len(lists._idle) == 1
+
+
+async def test_a_connection_that_is_in_use_at_the_end_is_not_kept(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
+    objects.may_say.clear()
+    objects.came.clear()
+    try:
+        reading = asyncio.create_task(lists.replicaset("shop", "kept-7"))
+        assert await asyncio.to_thread(objects.came.wait, 5.0)
         lists.close()
+    finally:
+        objects.may_say.set()
+
+    assert await reading is not None
+    assert not lists._idle
+
+
+@pytest.mark.parametrize("said", [{"items": 7}, {"items": {}}, {"kind": "Status"}])
+async def test_an_answer_that_is_no_list_is_one_that_failed(
+    lists: kubernetes.Kubernetes, objects: Objects, said: Json
+) -> None:
+    objects.said = said
+    try:
+        with pytest.raises(OSError, match="it is no list"):
+            await lists.replicaset("shop", "kept-7")
+    finally:
+        objects.said = None
+
+
+@pytest.mark.parametrize("held", [b"", b"two\nlines", b"\xff\xfe"])
+async def test_a_file_that_holds_no_token_is_one_that_cannot_be_read(
+    lists: kubernetes.Kubernetes, tmp_path: Path, held: bytes
+) -> None:
+    (tmp_path / "token").write_bytes(held)
+
+    with pytest.raises(OSError, match="it holds no token"):
+        await lists.replicaset("shop", "kept-7")
+
+
+async def test_a_list_that_the_log_did_not_take_is_made_again(
+    webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await webhook.tell(deployment("twice", 2, "1"), replicaset("twice", "7", 2))
+    about = pod(("ReplicaSet", "twice-7"))
+    _, second = [await webhook.mutate(review(about)) for _ in range(2)]
+    objects.lists["pods"] = [created(second, about, "twice-b")]
+    objects.lists["replicasets"] = []
+    ask, failures = AdmissionDesk.ask, [LogUnavailable("gone for a moment")]
+
+    async def asked(
+        desk: AdmissionDesk, fleet: Fleet, known: Policies, build: Build, clock: Clock
+    ) -> Asked:
+        if failures and any(one.type == asking.LISTED for one in build(known.spot)):
+            raise failures.pop()
+        return await ask(desk, fleet, known, build, clock)
+
+    monkeypatch.setattr(AdmissionDesk, "ask", asked)
+
+    third = await webhook.mutate(review(about), query="timeout=3s")
+
+    assert not failures
+    assert classes([third]) == ["od"]
 
 
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
