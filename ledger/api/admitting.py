@@ -23,7 +23,7 @@ import structlog
 
 from ledger.admission import answering, asking, checking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
-from ledger.api.activity import Served
+from ledger.api.activity import PARTS, Served
 from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
@@ -107,6 +107,8 @@ class Lists(Protocol):
 class Times:
     """Of one admission, in seconds, part by part."""
 
+    read: float = 0.0
+    """Until it stood in the line: its ReplicaSet or StatefulSet was read."""
     wait: float = 0.0
     """In the line."""
     lock: float = 0.0
@@ -117,8 +119,7 @@ class Times:
 
     def header(self) -> str:
         """As a Server-Timing header tells it: milliseconds."""
-        parts = ("wait", "lock", "append", "decide", "reply")
-        return ", ".join(f"{part};dur={getattr(self, part) * 1000:.2f}" for part in parts)
+        return ", ".join(f"{part};dur={getattr(self, part) * 1000:.2f}" for part in PARTS)
 
 
 @dataclass(slots=True, eq=False)
@@ -299,6 +300,7 @@ class Admissions:
                     ask.ordinals_start = await self._start(ask)
                 elif cluster in self._lists and self._may_be_split(line, ask):
                     await self._read_above(ask)
+                ask.times.read = perf_counter() - ask.came
                 line.asks.append(ask)
                 line.came.set()
                 body = await ask.answer
@@ -447,7 +449,7 @@ class Admissions:
         for ask in asks:
             ask.position = done.positions.get(ask.review.uid)
             ask.committed = now
-            ask.times.wait = began - ask.came
+            ask.times.wait = began - ask.came - ask.times.read
             ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
             if not ask.given_up and not ask.answer.done():
                 line.waiting.setdefault(ask.review.uid, []).append(ask)
@@ -600,17 +602,21 @@ class Admissions:
 
     async def _read_in_time(self, shared: Shared[_Named, Json | None], key: _Named) -> Json | None:
         """What is there now; None also where the API server does not say so in time, or lately did not."""
-        now = perf_counter()
+        now, done = perf_counter(), self._served.owners_read
         if self._unread.get(key.cluster, now) > now:
+            done["skipped"] += 1
             return None
         try:
             async with asyncio.timeout(READING_SECONDS):
-                return await shared.get(key)
+                found = await shared.get(key)
         except (LedgerError, OSError, TimeoutError) as error:
             if isinstance(error, TimeoutError):
                 self._unread[key.cluster] = perf_counter() + UNREAD_SECONDS
+            done["late" if isinstance(error, TimeoutError) else "failed"] += 1
             log.warning("owner_not_listed", why=repr(error), name=key.name)
             return None
+        done["read"] += 1
+        return found
 
     async def _replicaset(self, key: _Named) -> Json | None:
         return await self._lists[key.cluster].replicaset(key.namespace, key.name)

@@ -343,6 +343,8 @@ async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_t
     assert classes(answers) == ["od", "spot", "spot"]
     assert not any(one.warnings for one in answers)
     assert slow.asked == 1
+    assert webhook.app._gate.served.owners_read == {"late": 1, "skipped": 2}
+    assert float(answers[0].headers["server-timing"].split(",")[0].removeprefix("read;dur=")) > 250
 
 
 async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read_of_it_before_counts(

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from ledger.cli.bench.main import app
 
-PARTS = {"wait", "lock", "append", "decide", "reply"}
+PARTS = {"read", "wait", "lock", "append", "decide", "reply"}
 
 
 def test_the_webhook_is_asked_and_every_split_is_counted() -> None:

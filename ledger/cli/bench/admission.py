@@ -52,7 +52,7 @@ FEW: Final = 10
 MANY: Final = 500
 WARM_SECONDS: Final = 2.0
 
-PARTS: Final = ("wait", "lock", "append", "decide", "reply")
+PARTS: Final = ("read", "wait", "lock", "append", "decide", "reply")
 
 _TIMED: Final = re.compile(rb"(\w+);dur=([0-9.]+)")
 
