@@ -14,7 +14,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -173,8 +172,8 @@ class _Line:
 
     fleet: Fleet
     asks: list[_Ask] = field(default_factory=list)
-    more: list[Accepted] = field(default_factory=list)
-    """Lists that were asked for."""
+    listed: list[tuple[_Ask, Sequence[Accepted]]] = field(default_factory=list)
+    """Who wanted a list, and what is to be told of it."""
     lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
     """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
@@ -416,7 +415,8 @@ class Admissions:
             line.came.clear()
             asks = [one for one in line.asks[:MOST_AT_ONCE] if not one.given_up]
             line.asks = line.asks[MOST_AT_ONCE:]
-            more, line.more = line.more, []
+            listed, line.listed = line.listed, []
+            more = [one for ask, told in listed if not ask.given_up for one in told]
             if line.asks:
                 line.came.set()
             if not asks and not more:
@@ -427,10 +427,10 @@ class Admissions:
             except (LedgerError, Problem) as error:
                 for ask in asks:
                     _fail(ask, error)
-                if more:
-                    # Nobody told the lists: whoever waits for one wants it anew.
-                    for ask in chain.from_iterable(line.waiting.values()):
-                        ask.listing = False
+                if listed:
+                    # Who waits for these is not asked again whether it wants one.
+                    line.listed = listed + line.listed
+                    asyncio.get_running_loop().call_later(LOOK_SECONDS, line.came.set)
 
     async def _append(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask], more: Sequence[Accepted]
@@ -737,18 +737,19 @@ class Admissions:
         lists, fleet = self._lists[key.cluster], line.fleet.name
         try:
             pods = await lists.pods(key.namespace, key.template)
+            above: list[Accepted] = []
             if key.by.kind == "ReplicaSet":
                 found = await lists.replicaset(key.namespace, key.by.name)
                 if found is not None:
-                    asked = asks[0].review.uid
-                    line.more.append(
+                    asked = f"{asks[0].review.uid}/listed"
+                    above.append(
                         asking.replicaset(found, asked=asked, fleet=fleet, cluster=key.cluster)
                     )
             for ask in asks:
                 told = asking.pods_listed(
                     ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
                 )
-                line.more.append(told)
+                line.listed.append((ask, (*above, told)))
             line.came.set()
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("pods_not_listed", why=str(error))

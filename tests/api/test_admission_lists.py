@@ -4,7 +4,7 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -486,7 +486,73 @@ async def test_a_file_that_holds_no_token_is_one_that_cannot_be_read(
         await lists.replicaset("shop", "kept-7")
 
 
-async def test_a_list_that_the_log_did_not_take_is_made_again(
+@dataclass(slots=True)
+class Late:
+    """An API server that lists pods just when something old is told of their ReplicaSet."""
+
+    above: Json
+    pods_there: list[Json]
+    old: bytes
+    tell: Callable[[bytes], Awaitable[None]] | None = None
+
+    async def pods(self, namespace: str, template_hash: str) -> list[Json]:
+        """Those that are there."""
+        assert self.tell is not None
+        await self.tell(self.old)
+        return self.pods_there
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """As it is now."""
+        return self.above
+
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """There is none."""
+        return None
+
+    def close(self) -> None:
+        """There is nothing to be let go."""
+
+
+def seen(name: str, above: str, class_: str) -> bytes:
+    """A pod that nobody admitted."""
+    data = {
+        "cluster": CLUSTER,
+        "namespace": "shop",
+        "name": name,
+        "uid": f"uid-of-{name}",
+        "owner": {"kind": "ReplicaSet", "name": above},
+        "template_hash": "7",
+        "node": "n1",
+        "phase": "Running",
+        "capacity_class": class_,
+    }
+    return told("workload.pod.observed", f"{CLUSTER}/shop/{name}", data)
+
+
+async def test_what_is_told_with_a_list_is_news_also_where_the_replicaset_was_told_for_the_same_pod(
+    postgres: Postgres,
+) -> None:
+    stays = {"metadata": {"name": "found-a"}, "status": {"phase": "Running"}}
+    late = Late(
+        listed_replicaset("found", 2, version="97"), [stays], old=replicaset("found", "7", 1)
+    )
+    async with postgres.database() as url, hooked(url, lists={CLUSTER: late}) as webhook:
+        late.tell = webhook.tell
+        await webhook.tell(
+            told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}),
+            deployment("found", 2, "1"),
+            seen("found-a", "found-7", "on-demand"),
+            seen("found-b", "found-7", "spot"),
+        )
+
+        answer = await webhook.mutate(review(pod(("ReplicaSet", "found-7"))))
+        replicas = [one["replicas"] for one in await events(webhook, "replicaset.upserted")]
+
+    assert replicas == [2, 1, 2]
+    assert classes([answer]) == ["spot"]
+
+
+async def test_a_list_that_the_log_did_not_take_is_told_again(
     webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await webhook.tell(deployment("twice", 2, "1"), replicaset("twice", "7", 2))
