@@ -102,14 +102,6 @@ class Entries(NamedTuple):
     """The same back."""
 
 
-class _Texts(dict[Any, Any]):
-    """One object for equal texts."""
-
-    def __missing__(self, text: Any) -> Any:
-        self[text] = text
-        return text
-
-
 class _Shared:
     """One object for equal values, until it turns out that most of them are different."""
 
@@ -141,9 +133,9 @@ class Types:
     def __init__(self) -> None:
         self._shapes: dict[Any, Shape | None] = {}
         self._classes: dict[str, tuple[Any, str]] = {}
-        text = _Texts().__getitem__
-        self._text: Final = text
-        self._texts: Final[Read] = lambda plain: [*map(text, plain)]
+        texts: dict[Any, Any] = {}
+        self._text: Final = texts.setdefault
+        self._texts: Final[Read] = lambda plain: [*map(texts.setdefault, plain, plain)]
 
     def shape(self, type_: Any, *, at: str) -> Shape:
         """How values of a type are spelled; ``at`` says where it was met, for a refusal."""
@@ -221,7 +213,7 @@ class Types:
             return Shape(
                 words,
                 None,
-                lambda plain: [text(one) if isinstance(one, str) else one for one in plain],
+                lambda plain: [text(one, one) if isinstance(one, str) else one for one in plain],
                 ordered=False,
                 shared=False,  # True is equal to 1, and no number.
             )
