@@ -717,6 +717,7 @@ CREATE TABLE ledger.disk_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.disk_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
 
@@ -917,6 +918,7 @@ CREATE TABLE ledger.fair_shares (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.fair_shares ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
 
@@ -1139,6 +1141,7 @@ CREATE TABLE ledger.open_refusals (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.open_refusals ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
 
@@ -1565,6 +1568,7 @@ CREATE TABLE ledger.job_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.job_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.job_books OWNER TO ledger_owner;
 
@@ -1789,6 +1793,7 @@ CREATE TABLE ledger.placements (
     CONSTRAINT placements_count_check CHECK ((count > 0))
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.placements ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.placements OWNER TO ledger_owner;
 
@@ -2109,6 +2114,7 @@ CREATE TABLE ledger.queue_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.queue_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
 
@@ -2388,6 +2394,7 @@ CREATE TABLE ledger.running_tasks (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.running_tasks ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
@@ -2895,6 +2902,7 @@ CREATE TABLE ledger.node_books (
     over_committed boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.node_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
 
