@@ -346,6 +346,24 @@ def test_a_command_is_loaded_without_the_others() -> None:
     assert "ledger.decisions.decide" not in loaded
 
 
+def test_explaining_loads_neither_a_server_nor_what_prints_complaints_nor_what_computes() -> None:
+    """A person waits for all of it, each time."""
+    script = (
+        "import sys\n"
+        "from ledger.cli.commands import as_asked\n"
+        "as_asked(['explain'])\n"
+        "print(*sys.modules)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    loaded = done.stdout.decode().split()
+    assert "ledger.cli.explain.main" in loaded
+    for name in ("ledger.log.embedded.server", "rich.console", "pydantic", "sqlalchemy"):
+        assert name not in loaded
+    assert not [name for name in loaded if name.startswith(("ledger.core.", "ledger.decisions."))]
+
+
 @pytest.mark.parametrize(
     "words",
     [
