@@ -4350,7 +4350,10 @@ CREATE VIEW ledger_api.quarantine WITH (security_barrier='true') AS
     q.value,
     q.quarantined_at,
     o.outcome,
-    o.released_position
+    o.released_position,
+    o.by AS settled_by,
+    o.why AS settled_why,
+    o.at AS settled_at
    FROM (ledger.quarantine q
      LEFT JOIN ledger.quarantine_outcomes o ON ((o.quarantined = q."position")))
   WHERE (ARRAY[q.fleet, '_ledger'::text, '*'::text] && ARRAY( SELECT granted_fleets.fleet
@@ -4391,6 +4394,12 @@ COMMENT ON COLUMN ledger_api.quarantine.quarantined_at IS 'When it was set aside
 COMMENT ON COLUMN ledger_api.quarantine.outcome IS 'released, discarded, or null while it waits.';
 
 COMMENT ON COLUMN ledger_api.quarantine.released_position IS 'Position of the event it was released as.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_by IS 'Who released or discarded it: a user of the machine, or whoever asked over HTTP.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_why IS 'The reason they gave.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_at IS 'When they did.';
 
 CREATE VIEW ledger_api.schema_version WITH (security_barrier='true') AS
  SELECT (version_num)::text AS version

@@ -246,7 +246,13 @@ def test_a_quarantined_line_can_be_closed(ledger: Command, file: Path) -> None:
         ledger("quarantine", "discard", str(row["position"]), "--why", "noise")
 
     assert ledger("quarantine", "list", "--json").stdout == ""
-    assert ledger("quarantine", "list", "--all", "--json").stdout.count('"discarded"') == 2
+    settled = [
+        json.loads(row)
+        for row in ledger("quarantine", "list", "--all", "--json").stdout.splitlines()
+    ]
+    assert [(row["outcome"], row["settled_why"]) for row in settled] == [("discarded", "noise")] * 2
+    assert all(row["settled_by"] and row["settled_at"] for row in settled)
+    assert "discarded by" in ledger("quarantine", "list", "--all").stdout
 
 
 def test_maintain_makes_partitions_and_finds_nothing_missing(ledger: Command, file: Path) -> None:
