@@ -389,6 +389,7 @@ def admitted(
     can_list: bool = False,
     replicas: int | None = None,
     min_available: str | None = None,
+    replicaset_replicas: int | None = None,
 ) -> AdmissionRequested:
     """A pod is about to be created; its owner is told by kind and name."""
     return AdmissionRequested(
@@ -405,9 +406,14 @@ def admitted(
         pod_index=pod_index,
         ordinals_start=ordinals_start,
         can_list=can_list,
-        replicas=None if replicas is None else Replicas(replicas),
+        replicas=_replicas(replicas),
         min_available=min_available,
+        replicaset_replicas=_replicas(replicaset_replicas),
     )
+
+
+def _replicas(count: int | None) -> Replicas | None:
+    return None if count is None else Replicas(count)
 
 
 def bypassed(uid: str) -> AdmissionBypassed:

@@ -61,8 +61,9 @@ def requested(
     ordinals_start: int | None = None,
     can_list: bool = False,
     read: "Wanted | None" = None,
+    above: Json | None = None,
 ) -> Accepted:
-    """The event of a question; ``read`` is its workload, where nobody had told of it.
+    """The event of a question; ``read`` is its workload and ``above`` its ReplicaSet, as they were read for it.
 
     Raises ``InvalidRequest`` where the pod has something of the wrong type, and ``InvalidEvent``
     where it does not fit into an event.
@@ -90,6 +91,7 @@ def requested(
         "can_list": can_list,
         "replicas": None if read is None else read.replicas,
         "min_available": None if read is None else read.min_available,
+        "replicaset_replicas": None if above is None else pods_wanted(above),
     }
     return own_event(
         type=REQUESTED,
@@ -229,6 +231,19 @@ def replicaset(found: Json, *, asked: str, fleet: FleetName, cluster: str) -> Ac
     return verdict
 
 
+def pods_wanted(above: Json) -> int | None:
+    """How many pods a ReplicaSet or a StatefulSet is to have; None where that cannot be read."""
+    replicas = of(above, "spec").get("replicas")
+    replicas = 1 if replicas is None else replicas
+    return replicas if type(replicas) is int and 0 <= replicas <= MOST_REPLICAS else None
+
+
+def ordinals_start(statefulset: Json) -> int:
+    """At which ordinal the pods of a StatefulSet begin."""
+    start = of(of(statefulset, "spec"), "ordinals").get("start")
+    return start if type(start) is int and 0 <= start <= MOST_REPLICAS else 0
+
+
 class Wanted(NamedTuple):
     """How many pods a workload wants, and how many of them on on-demand nodes, as its annotation says."""
 
@@ -247,8 +262,8 @@ def wanted_behind(replicaset_: Json) -> Wanted | None:
 
 def wanted_by(statefulset: Json) -> Wanted | None:
     """What a StatefulSet wants; None where that cannot be read."""
-    replicas = of(statefulset, "spec").get("replicas", 1)
-    if type(replicas) is not int or replicas < 0:
+    replicas = pods_wanted(statefulset)
+    if replicas is None:
         return None
     return _wanted(replicas, of(of(statefulset, "metadata"), "annotations"))
 

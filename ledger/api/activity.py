@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, get_args
 
-Part = Literal["wait", "lock", "append", "decide", "reply"]
-"""Of an admission: in the line, at the fleet's lock, until the commit, until the answer was there, and
+Part = Literal["read", "wait", "lock", "append", "decide", "reply"]
+"""Of an admission: until its controller was read, in the line, at the fleet's lock, until the commit, until the answer was there, and
 until it was ready to be sent."""
 
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
@@ -17,6 +17,7 @@ BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 class Timed(Protocol):
     """Seconds that each part took."""
 
+    read: float
     wait: float
     lock: float
     append: float
@@ -57,6 +58,9 @@ class Served:
     admission_parts: dict[Part, Spell] = field(
         default_factory=lambda: {part: Spell() for part in PARTS}
     )
+    owners_read: Counter[str] = field(default_factory=Counter)
+    """Whom pods are made by, by whether an API server said how it stands with them: read, late, failed;
+    skipped, where it was late just before."""
     admission_spell: Spell = field(default_factory=Spell)
     """From the last byte of the question to the answer."""
 

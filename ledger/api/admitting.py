@@ -15,17 +15,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import orjson
 import structlog
 
 from ledger.admission import answering, asking, checking, json_patch
 from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
-from ledger.api.activity import Served
+from ledger.api.activity import PARTS, Served
 from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
+from ledger.api.sharing import Shared
 from ledger.errors import InvalidEvent, InvalidRequest, LedgerError, LogUnavailable
 from ledger.events.codec import Accepted
 from ledger.facts.admission import Admission
@@ -46,6 +47,15 @@ OWNER_SECONDS: Final = 0.2
 """How long a pod waits for its ReplicaSet and its workload to be heard of."""
 
 OWNER_LOOK_SECONDS: Final = 0.02
+
+READING_SECONDS: Final = 0.3
+"""How long a pod waits for its ReplicaSet or StatefulSet to be read; after that what was told of it counts."""
+
+UNREAD_SECONDS: Final = 5.0
+"""For how long nobody waits again for those of a cluster where one was waited for in vain."""
+
+START_SECONDS: Final = 30.0
+"""For how long nobody reads again where the ordinals of a StatefulSet begin."""
 
 OWNER_AGAIN_SECONDS: Final = 60.0
 """For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
@@ -87,8 +97,8 @@ class Lists(Protocol):
         """A StatefulSet; None where there is none."""
         ...
 
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Where the ordinals of a StatefulSet begin; None where there is none."""
+    def close(self) -> None:
+        """Nobody reads anything any more."""
         ...
 
 
@@ -96,6 +106,8 @@ class Lists(Protocol):
 class Times:
     """Of one admission, in seconds, part by part."""
 
+    read: float = 0.0
+    """Until it stood in the line: its ReplicaSet or StatefulSet was read."""
     wait: float = 0.0
     """In the line."""
     lock: float = 0.0
@@ -106,8 +118,7 @@ class Times:
 
     def header(self) -> str:
         """As a Server-Timing header tells it: milliseconds."""
-        parts = ("wait", "lock", "append", "decide", "reply")
-        return ", ".join(f"{part};dur={getattr(self, part) * 1000:.2f}" for part in parts)
+        return ", ".join(f"{part};dur={getattr(self, part) * 1000:.2f}" for part in PARTS)
 
 
 @dataclass(slots=True, eq=False)
@@ -124,16 +135,26 @@ class _Ask:
     before: list[Accepted] = field(default_factory=list)
     """What was listed for it, to be told first."""
     ordinals_start: int | None = None
+    above: Json | None = None
+    """Its ReplicaSet, as it was read for this one."""
     owner: "_Owner | None" = None
-    """Its ReplicaSet, as it was looked up for this one."""
+    """What that says of whose it is, where nobody told."""
     read: asking.Wanted | None = None
-    """What its workload wants, if nobody told."""
+    """What its workload wants, as its ReplicaSet says, or as it says itself where nobody told."""
     is_split: bool = True
     """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
     position: Position | None = None
     committed: float = 0.0
     listing: bool = False
+
+
+class _Named(NamedTuple):
+    """A ReplicaSet or a StatefulSet, as it is read."""
+
+    cluster: str
+    namespace: str
+    name: str
 
 
 class _Pods(NamedTuple):
@@ -151,8 +172,8 @@ class _Line:
 
     fleet: Fleet
     asks: list[_Ask] = field(default_factory=list)
-    more: list[Accepted] = field(default_factory=list)
-    """Lists that were asked for."""
+    listed: list[tuple[_Ask, Sequence[Accepted]]] = field(default_factory=list)
+    """Who wanted a list, and what is to be told of it."""
     lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
     """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
@@ -204,6 +225,18 @@ class Admitted:
 _UNHEARD: Final = _Known(0.0)
 
 
+class _Start(NamedTuple):
+    """Where the ordinals of a StatefulSet begin."""
+
+    until: float
+    """When that is read again."""
+    first: int
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
 class Admissions:
     """Answers reviews of pods that are about to be created."""
 
@@ -230,6 +263,11 @@ class Admissions:
         self._workloads: OrderedDict[_Home, _Known] = OrderedDict()
         self._reading: set[_Home] = set()
         """Workloads that are being read."""
+        self._replicasets = Shared(self._replicaset)
+        self._statefulsets = Shared(self._statefulset)
+        self._starts: OrderedDict[_Named, _Start] = OrderedDict()
+        self._unread: dict[str, float] = {}
+        """Clusters whose API servers were waited for in vain, and until when nobody does so again."""
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -259,6 +297,9 @@ class Admissions:
                     return None
                 if cluster in self._lists and by.kind == "StatefulSet":
                     ask.ordinals_start = await self._start(ask)
+                elif cluster in self._lists and self._may_be_split(line, ask):
+                    await self._read_above(ask)
+                ask.times.read = perf_counter() - ask.came
                 line.asks.append(ask)
                 line.came.set()
                 body = await ask.answer
@@ -304,6 +345,10 @@ class Admissions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._replicasets.close()
+        await self._statefulsets.close()
+        for lists in self._lists.values():
+            lists.close()
         await self._bypasses.close()
 
     async def given(self, fleet: FleetName, number: int) -> checking.Given | None:
@@ -370,7 +415,8 @@ class Admissions:
             line.came.clear()
             asks = [one for one in line.asks[:MOST_AT_ONCE] if not one.given_up]
             line.asks = line.asks[MOST_AT_ONCE:]
-            more, line.more = line.more, []
+            listed, line.listed = line.listed, []
+            more = [one for ask, told in listed if not ask.given_up for one in told]
             if line.asks:
                 line.came.set()
             if not asks and not more:
@@ -381,6 +427,10 @@ class Admissions:
             except (LedgerError, Problem) as error:
                 for ask in asks:
                     _fail(ask, error)
+                if listed:
+                    # Who waits for these is not asked again whether it wants one.
+                    line.listed = listed + line.listed
+                    asyncio.get_running_loop().call_later(LOOK_SECONDS, line.came.set)
 
     async def _append(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask], more: Sequence[Accepted]
@@ -399,7 +449,7 @@ class Admissions:
         for ask in asks:
             ask.position = done.positions.get(ask.review.uid)
             ask.committed = now
-            ask.times.wait = began - ask.came
+            ask.times.wait = began - ask.came - ask.times.read
             ask.times.lock, ask.times.append = done.lock_seconds, done.append_seconds
             if not ask.given_up and not ask.answer.done():
                 line.waiting.setdefault(ask.review.uid, []).append(ask)
@@ -412,7 +462,7 @@ class Admissions:
     async def _with_owners(
         self, desk: AdmissionDesk, line: _Line, asks: Sequence[_Ask]
     ) -> list[_Ask]:
-        """Those whose ReplicaSet and workload are known; the others come again, soon or with what was listed.
+        """Those whose ReplicaSet and workload are known; the others come again, soon or with what was read.
 
         Whoever is of a ReplicaSet that is no Deployment's is answered here: its pod is left as it is.
         """
@@ -427,14 +477,12 @@ class Admissions:
                 self._settle(line, subject, orjson.loads(payload)["data"], now)
         found: list[tuple[_Ask, _Home | None]] = []
         for ask in asks:
-            owner = self._owner(line, ask, now)
+            owner = self._owner(line, ask, now) or self._as_read(line, ask, now)
             if owner is not None:
                 if owner.is_split:
                     found.append((ask, _home(line, ask, owner)))
                 else:
                     _leave_alone(ask)
-            elif ask.cluster in self._lists:
-                self._do_aside(self._look_up(line, ask))
             elif now - ask.came < OWNER_SECONDS:
                 asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
             else:
@@ -467,16 +515,17 @@ class Admissions:
                 continue
             known = self._workloads.get(home, _UNHEARD)
             if known.until > now:
-                ask.read = known.read
+                ask.read = ask.read or known.read
                 ready.append(ask)
             elif home in self._reading or (known.waited <= now and now - ask.came < OWNER_SECONDS):
                 asyncio.get_running_loop().call_later(OWNER_LOOK_SECONDS, _again, line, ask)
-            elif ask.cluster in self._lists:
+            elif ask.cluster in self._lists and ask.above is None:
                 self._reading.add(home)
                 self._do_aside(self._read(line, ask, home))
             else:
-                until = now + OWNER_AGAIN_SECONDS
-                self._know_workload(home, _Known(until, until))
+                again = now + OWNER_AGAIN_SECONDS
+                until = now + READ_SECONDS if ask.read else again
+                self._know_workload(home, _Known(until, again, ask.read))
                 ready.append(ask)
         return ready
 
@@ -484,23 +533,23 @@ class Admissions:
         return self._workloads.get(home, _UNHEARD).until > now
 
     def _know_workload(self, home: _Home, known: _Known) -> None:
-        self._workloads[home] = known
-        self._workloads.move_to_end(home)
-        while len(self._workloads) > OWNERS_KNOWN:
-            self._workloads.popitem(last=False)
+        _remember(self._workloads, home, known)
 
     async def _read(self, line: _Line, ask: _Ask, home: _Home) -> None:
-        """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it."""
-        lists, namespace, read = self._lists[ask.cluster], ask.review.namespace, None
+        """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it.
+
+        That takes as long as it takes: a pod of a workload that nobody knows would be left as it is.
+        """
+        key, read = _named(ask), None
         try:
             if ask.by.kind == "ReplicaSet":
-                found = await lists.replicaset(namespace, ask.by.name)
+                found = await self._replicaset(key)
                 read = None if found is None else asking.wanted_behind(found)
             else:
-                found = await lists.statefulset(namespace, ask.by.name)
+                found = await self._statefulset(key)
                 read = None if found is None else asking.wanted_by(found)
         except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("workload_not_listed", why=str(error), name=ask.by.name)
+            log.warning("workload_not_listed", why=repr(error), name=ask.by.name)
         finally:
             self._reading.discard(home)
         now = perf_counter()
@@ -524,40 +573,76 @@ class Admissions:
             self._know((line.fleet.name, subject, uid), known)
 
     def _know(self, key: tuple[str, str, str | None], owner: "_Owner") -> None:
-        self._owners[key] = owner
-        self._owners.move_to_end(key)
-        while len(self._owners) > OWNERS_KNOWN:
-            self._owners.popitem(last=False)
+        _remember(self._owners, key, owner)
 
-    async def _look_up(self, line: _Line, ask: _Ask) -> None:
-        """Read a ReplicaSet that nobody told of, and let its pod go on, whatever comes of it."""
-        try:
-            found = await self._lists[ask.cluster].replicaset(ask.review.namespace, ask.by.name)
-            if found is not None:
-                asked = ask.review.uid
-                told = asking.replicaset(
-                    found, asked=asked, fleet=line.fleet.name, cluster=ask.cluster
-                )
-                data, now = orjson.loads(told.stored)["data"], perf_counter()
-                ask.owner = _as_told(data, now)
-                if ask.owner.is_split:
-                    ask.before.append(told)
-                else:
-                    # Nothing of it will be in the log.
-                    self._settle(line, told.subject, data, now)
-        except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("replicaset_not_listed", why=str(error), name=ask.by.name)
-        if ask.owner is None:
-            ask.owner = _unknown(ask, perf_counter())
-        _again(line, ask)
+    def _may_be_split(self, line: _Line, ask: _Ask) -> bool:
+        """Whether a pod's ReplicaSet is a Deployment's, as far as is known."""
+        owner = self._owner(line, ask, perf_counter())
+        return owner is None or owner.is_split
+
+    async def _read_above(self, ask: _Ask) -> None:
+        """Read a pod's ReplicaSet: how many pods that is to have may have been told long ago."""
+        found = await self._read_in_time(self._replicasets, _named(ask))
+        if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
+            ask.above, ask.read = found, asking.wanted_behind(found)
 
     async def _start(self, ask: _Ask) -> int | None:
-        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it."""
-        try:
-            return await self._lists[ask.cluster].ordinals_start(ask.review.namespace, ask.by.name)
-        except (LedgerError, OSError) as error:
-            log.warning("statefulset_not_listed", why=str(error), name=ask.by.name)
+        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it.
+
+        What was read lately is not read again, and what was read once counts where it cannot be read.
+        """
+        key, now = _named(ask), perf_counter()
+        known = self._starts.get(key)
+        if known is None or known.until <= now:
+            found = await self._read_in_time(self._statefulsets, key)
+            if found is not None:
+                known = _Start(now + START_SECONDS, asking.ordinals_start(found))
+                _remember(self._starts, key, known)
+        return None if known is None else known.first
+
+    async def _read_in_time(self, shared: Shared[_Named, Json | None], key: _Named) -> Json | None:
+        """What is there now; None also where the API server does not say so in time, or lately did not."""
+        now, done = perf_counter(), self._served.owners_read
+        if self._unread.get(key.cluster, now) > now:
+            done["skipped"] += 1
             return None
+        try:
+            async with asyncio.timeout(READING_SECONDS):
+                found = await shared.get(key)
+        except (LedgerError, OSError, TimeoutError) as error:
+            if isinstance(error, TimeoutError):
+                self._unread[key.cluster] = perf_counter() + UNREAD_SECONDS
+            done["late" if isinstance(error, TimeoutError) else "failed"] += 1
+            log.warning("owner_not_listed", why=repr(error), name=key.name)
+            return None
+        done["read"] += 1
+        return found
+
+    async def _replicaset(self, key: _Named) -> Json | None:
+        return await self._lists[key.cluster].replicaset(key.namespace, key.name)
+
+    async def _statefulset(self, key: _Named) -> Json | None:
+        return await self._lists[key.cluster].statefulset(key.namespace, key.name)
+
+    def _as_read(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
+        """Whose a ReplicaSet is that nobody told of, as it was read: so it is told first."""
+        if ask.above is None:
+            return None
+        uid, fleet = ask.review.uid, line.fleet.name
+        try:
+            told = asking.replicaset(ask.above, asked=uid, fleet=fleet, cluster=ask.cluster)
+        except LedgerError as error:
+            log.warning("replicaset_unreadable", why=str(error), name=ask.by.name)
+            ask.above = None
+            return None
+        data = orjson.loads(told.stored)["data"]
+        ask.owner = _as_told(data, now)
+        if ask.owner.is_split:
+            ask.before.append(told)
+        else:
+            # Nothing of it will be in the log.
+            self._settle(line, told.subject, data, now)
+        return ask.owner
 
     async def _hear(self) -> None:
         """Hear of decisions, and hand out the answers that come with them."""
@@ -652,18 +737,19 @@ class Admissions:
         lists, fleet = self._lists[key.cluster], line.fleet.name
         try:
             pods = await lists.pods(key.namespace, key.template)
+            above: list[Accepted] = []
             if key.by.kind == "ReplicaSet":
                 found = await lists.replicaset(key.namespace, key.by.name)
                 if found is not None:
-                    asked = asks[0].review.uid
-                    line.more.append(
+                    asked = f"{asks[0].review.uid}/listed"
+                    above.append(
                         asking.replicaset(found, asked=asked, fleet=fleet, cluster=key.cluster)
                     )
             for ask in asks:
                 told = asking.pods_listed(
                     ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
                 )
-                line.more.append(told)
+                line.listed.append((ask, (*above, told)))
             line.came.set()
         except (LedgerError, OSError, TimeoutError) as error:
             log.warning("pods_not_listed", why=str(error))
@@ -727,6 +813,7 @@ def _events(
                 ordinals_start=ask.ordinals_start,
                 can_list=ask.can_list,
                 read=ask.read,
+                above=ask.above,
             )
         except (InvalidRequest, InvalidEvent) as error:
             _fail(ask, error)
@@ -734,6 +821,19 @@ def _events(
         events |= {one.id: one for one in ask.before}
         events.setdefault(event.id, event)
     return list(events.values())
+
+
+def _named(ask: _Ask) -> _Named:
+    """Who has its pod made, as that is read."""
+    return _Named(ask.cluster, ask.review.namespace, ask.by.name)
+
+
+def _remember(known: OrderedDict[K, V], key: K, found: V) -> None:
+    """Know something, and forget what was found longest ago where that is too much."""
+    known[key] = found
+    known.move_to_end(key)
+    while len(known) > OWNERS_KNOWN:
+        known.popitem(last=False)
 
 
 def _replicaset(ask: _Ask) -> str | None:

@@ -1,8 +1,8 @@
 """What is read of a cluster's API server: three kinds of lists, and nothing is ever written.
 
-Only ``list`` is asked for, so that is all that a service account has to be allowed. Lists are rare: where
-pods of a template must have gone unheard of, where a ReplicaSet is younger than what was told, and for the
-first ordinal of a StatefulSet. So each has a connection of its own, in a thread, by the standard library.
+Only ``list`` is asked for, so that is all that a service account has to be allowed. A ReplicaSet is read for
+every burst of its pods; pods where some of them must have gone unheard of; a StatefulSet now and then for its first
+ordinal. Each is asked for in a thread, by the standard library, over a connection that is kept for the next.
 
 A list without a resource version is as new as what the API server has written: whatever was created or
 deleted before it was asked for is seen in it, or gone.
@@ -12,9 +12,12 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import ssl
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -24,7 +27,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 import structlog
 
-from ledger.admission.review import TEMPLATE_HASH, Json, of
+from ledger.admission.review import TEMPLATE_HASH, Json
 from ledger.api.access import CLUSTER
 from ledger.errors import SetupProblem
 
@@ -37,9 +40,10 @@ ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 THREADS: Final = 8
 """Lists of one cluster at a time."""
 
-SETS_KNOWN_SECONDS: Final = 30.0
+IDLE_SECONDS: Final = 30.0
+"""For how long a connection is kept that nobody needs; API servers and what stands before them keep them longer."""
 
-SETS_KNOWN: Final = 10_000
+_TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
 
 log = structlog.get_logger()
 
@@ -72,7 +76,9 @@ class Kubernetes:
                 raise SetupProblem(f"{server.ca}: {error}") from error
         # Of its own: one that nobody waits for any more is still at it, and keeps nobody else waiting.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="lists")
-        self._starts: dict[tuple[str, str], tuple[float, int]] = {}
+        self._idle: deque[tuple[float, http.client.HTTPConnection]] = deque()
+        """Connections that nobody uses now, and since when: the last in is the first out."""
+        self._closed = False
 
     async def pods(self, namespace: str, template_hash: str) -> Sequence[Json]:
         """The pods of a template."""
@@ -87,31 +93,11 @@ class Kubernetes:
         """A StatefulSet."""
         return await self._named("statefulsets", namespace, name)
 
-    async def ordinals_start(self, namespace: str, name: str) -> int | None:
-        """Where the ordinals of a StatefulSet begin; None where there is none.
-
-        What was read lately is not asked again, and what was read once counts where it cannot be asked.
-        """
-        known = self._starts.get((namespace, name))
-        now = monotonic()
-        if known is not None and known[0] > now:
-            return known[1]
-        try:
-            found = await self._named("statefulsets", namespace, name)
-        except (OSError, TimeoutError) as error:
-            if known is None:
-                raise
-            log.warning("statefulset_not_listed", why=str(error), name=name)
-            return known[1]
-        if found is None:
-            return None
-        start = of(of(found, "spec"), "ordinals").get("start", 0)
-        first = start if isinstance(start, int) and start >= 0 else 0
-        self._starts.pop((namespace, name), None)
-        self._starts[namespace, name] = (now + SETS_KNOWN_SECONDS, first)
-        while len(self._starts) > SETS_KNOWN:
-            del self._starts[next(iter(self._starts))]
-        return first
+    def close(self) -> None:
+        """Let the connections go that are kept; one that is in use goes behind its answer."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._let_go(0.0)
 
     async def _named(self, noun: str, namespace: str, name: str) -> Json | None:
         wanted = {"fieldSelector": f"metadata.name={name}"}
@@ -128,29 +114,72 @@ class Kubernetes:
     def _asked(self, path: str) -> list[Json]:
         headers = {"Accept": "application/json"}
         if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token.read_text().strip()}"
-        connection = (
-            http.client.HTTPConnection(self._host, self._port, timeout=SECONDS)
-            if self._context is None
-            else http.client.HTTPSConnection(
-                self._host, self._port, timeout=SECONDS, context=self._context
-            )
-        )
-        try:
-            connection.request("GET", path, headers=headers)
-            response = connection.getresponse()
-            said = response.read()
-        except http.client.HTTPException as error:
-            raise OSError(f"{path}: {error!r}") from error
-        finally:
-            connection.close()
-        if response.status != 200:
-            raise OSError(f"{path}: {response.status} {response.reason}")
+            headers["Authorization"] = f"Bearer {_held(self._token)}"
+        status, reason, said = self._got(path, headers)
+        if status != 200:
+            raise OSError(f"{path}: {status} {reason}")
         try:
             items = orjson.loads(said)["items"]
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"{path}: it is no list: {error!r}") from error
-        return [one for one in items or () if isinstance(one, dict)]
+        # Go has no empty lists but those that are null.
+        items = [] if items is None else items
+        if not isinstance(items, list):
+            raise OSError(f"{path}: it is no list")
+        return [one for one in items if isinstance(one, dict)]
+
+    def _got(self, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:
+        """What is answered, over a connection that was kept, or over a new one where that was closed meanwhile."""
+        kept = self._kept()
+        if kept is not None:
+            try:
+                return self._exchanged(kept, path, headers)
+            except TimeoutError:
+                raise
+            except OSError:
+                log.debug("connection_closed_meanwhile", server=self._host)
+        return self._exchanged(self._opened(), path, headers)
+
+    def _kept(self) -> http.client.HTTPConnection | None:
+        """The connection that was used last, if that was not long ago."""
+        with suppress(IndexError):
+            since, connection = self._idle.pop()
+            if monotonic() - since < IDLE_SECONDS:
+                return connection
+            connection.close()
+        return None
+
+    def _opened(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=SECONDS)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=SECONDS, context=self._context
+        )
+
+    def _exchanged(
+        self, connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, str, bytes]:
+        try:
+            connection.request("GET", path, headers=dict(headers))
+            response = connection.getresponse()
+            said = response.read()
+        except http.client.HTTPException as error:
+            connection.close()
+            raise OSError(f"{path}: {error!r}") from error
+        except OSError:
+            connection.close()
+            raise
+        if not response.will_close:
+            self._idle.append((monotonic(), connection))
+        # Those that lie below are never taken as long as this one is free again in time.
+        self._let_go(0.0 if self._closed else IDLE_SECONDS)
+        return response.status, response.reason, said
+
+    def _let_go(self, seconds: float) -> None:
+        """Close connections that nobody needed for so long."""
+        with suppress(IndexError):
+            while self._idle[0][0] + seconds <= monotonic():
+                self._idle.popleft()[1].close()
 
 
 def read(path: Path) -> dict[str, Kubernetes]:
@@ -190,6 +219,14 @@ def _server(entry: dict[str, Any], where: str) -> Server:
         raise SetupProblem(f"{where}: ca and token are files")
     ca, token = (None if one is None else Path(one) for one in files)
     return Server(entry["server"], ca, token)
+
+
+def _held(token: Path) -> str:
+    """What a file of a token says."""
+    said = token.read_bytes().strip()
+    if not _TOKEN.fullmatch(said):
+        raise OSError(f"{token}: it holds no token")
+    return said.decode()
 
 
 def _part(name: str) -> str:

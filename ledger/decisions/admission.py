@@ -36,6 +36,7 @@ from ledger.facts.admission import LIST_FIRST, Admission
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.own import AdmissionRequested
 from ledger.facts.workload import PodObserved, ReplicaSetUpserted, Request, WorkloadUpserted
+from ledger.reducers.candidates import wish
 from ledger.reducers.instances import subject_of
 from ledger.reducers.reservations import Asking, Row
 from ledger.reducers.world import World
@@ -95,8 +96,7 @@ def answer(world: World) -> Sequence[Answered]:
         workload = _read(request)
     if workload is None:
         return [_passed(world, request, None, Target(None, PASSTHROUGH), (UNKNOWN,))]
-    share = replicas_in(world, workload, request.fact.cluster)
-    replicas = workload.replicas if share is None else share
+    replicas = _wanted(world, workload, request.fact)
     target = target_of(world, workload, replicas)
     flags = target.flags if is_told else (*target.flags, READ)
     if target.pods is None:
@@ -115,6 +115,19 @@ def previous(world: World, decided: Admission) -> DecisionNumber | None:
     if request.replicaset is not None:
         template = world.admissions.templates.get(request.replicaset)
     return None if template is None else template.number
+
+
+def _wanted(world: World, workload: WorkloadUpserted, fact: AdmissionRequested) -> int:
+    """How many replicas of a workload there are to be in the cluster that asks.
+
+    That is its share where it is divided. What a Deployment's ReplicaSet said of it when that was read for
+    this very admission is newer than what was told.
+    """
+    is_whole = wish(workload) is None
+    if is_whole and workload.kind == "Deployment" and fact.replicas is not None:
+        return fact.replicas
+    share = replicas_in(world, workload, fact.cluster)
+    return workload.replicas if share is None else share
 
 
 def _read(request: Asking) -> WorkloadUpserted | None:
@@ -294,8 +307,14 @@ def _counted(world: World, request: Asking) -> _Counted:
 
 
 def _told(world: World, request: Asking) -> int | None:
-    """How many pods the ReplicaSet was told to have; of another life of it that says nothing."""
+    """How many pods the ReplicaSet is to have, as far as anybody says.
+
+    What was read for this very admission is newer than what was told; what was listed after that is newer
+    still, and was told at once. What was told of another life of it says nothing.
+    """
     assert request.replicaset is not None, "a Deployment's pods have a template"
+    if request.fact.replicaset_replicas is not None and request.asked is None:
+        return request.fact.replicaset_replicas
     above = world.objects.fact("replicaset", request.replicaset)
     owner = request.fact.owner
     if not isinstance(above, ReplicaSetUpserted):
@@ -336,10 +355,7 @@ def _answered(
 ) -> Answered:
     fact = request.fact
     name = fact.owner.name if request.workload is None else request.workload.partition("/")[2]
-    share = None
-    if workload is not None:
-        share = replicas_in(world, workload, fact.cluster)
-        share = workload.replicas if share is None else share
+    share = None if workload is None else _wanted(world, workload, fact)
     spot = world.policy.spot
     asked: dict[str, Plain] = {
         "uid": fact.uid,

@@ -225,6 +225,8 @@ class Decider:
         )
         self._is_current = False
         """Whether everything that is decided is in memory, and nobody else decides."""
+        self._term: leases.Term | None = None
+        """Of somebody else's lease, as it was when this one wanted to end."""
 
     async def turn(self, *, ticks: bool) -> bool:
         """Decide some of what waits, or fold a page of what was decided; False where there is neither.
@@ -291,10 +293,23 @@ class Decider:
         return self._lease is not None
 
     async def is_idle(self) -> bool:
-        """Whether everything is decided, by whomever."""
+        """Whether everything is decided, by whomever, and no deadline waits for somebody who is gone."""
         size, _ = await trees.recorded_root(self._connection, self._fleet.number, "events")
         through, _ = await recorded.cursor(self._connection, self._fleet)
-        return through == size - 1
+        if through < size - 1:
+            return False
+        world = self._past.world
+        return world is None or self.leads or next_deadline(world) is None or await self._is_led()
+
+    async def _is_led(self) -> bool:
+        """Whether somebody lives who decides for the fleet: his lease was renewed while this one stood by.
+
+        Else it runs out, is taken over, and the deadline is this one's to reach.
+        """
+        term = await leases.held(self._connection, self._fleet, "decide")
+        if self._term is None:
+            self._term = term
+        return term is not None and term != self._term
 
     @property
     def patience(self) -> float:

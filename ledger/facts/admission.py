@@ -47,7 +47,7 @@ class Admission:
     live: int
     """How many pods of the template there were or would be, likewise."""
     told: int | None
-    """How many the ReplicaSet was told to have; None where it was not heard of."""
+    """How many the ReplicaSet is to have, as it was read for this pod or told; None where it was neither."""
     share: int | None
     """Of how many replicas the target is a part; None where no workload is known."""
     read: str | None

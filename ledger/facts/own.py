@@ -45,9 +45,11 @@ class AdmissionRequested:
     can_list: bool
     """Whether whoever asks can list the template's pods, if that is needed for the answer."""
     replicas: Replicas | None
-    """How many pods its workload wants, if that was read because nobody had told of it."""
+    """How many pods its workload wants, if that was read for it."""
     min_available: str | None
     """The annotation that was read with that."""
+    replicaset_replicas: Replicas | None
+    """How many pods its ReplicaSet is to have, if that was read for it; what was told may be older."""
 
 
 @dataclass(frozen=True, slots=True)

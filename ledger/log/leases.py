@@ -13,7 +13,8 @@ waits for the rest of one: that is left to whoever wants the lease.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
 
 import asyncpg
 
@@ -45,6 +46,14 @@ class Lease:
     duty: Duty
     holder: str
     epoch: Epoch
+
+
+class Term(NamedTuple):
+    """How far a lease reaches: whoever lives makes it reach farther."""
+
+    epoch: int
+    expires_at: datetime
+    """By the database's clock, and compared with nothing but another one."""
 
 
 async def acquire(
@@ -131,6 +140,18 @@ def require_newest(lease: Lease, newest: int | None) -> None:
     """Refuse a holder that was replaced, by the newest epoch there is."""
     if newest != lease.epoch:
         raise StaleEpoch(f"{lease.fleet.name}: lease {lease.duty} {lease.epoch}, newest {newest}")
+
+
+async def held(connection: asyncpg.Connection, fleet: Fleet, duty: Duty) -> Term | None:
+    """As far as somebody's lease reaches; None where nobody has one."""
+    with refusals_named():
+        row = await connection.fetchrow(
+            "SELECT epoch, expires_at FROM ledger.leases"
+            " WHERE fleet = $1 AND duty = $2 AND expires_at > clock_timestamp()",
+            fleet.number,
+            duty,
+        )
+    return None if row is None else Term(row["epoch"], row["expires_at"])
 
 
 async def let_go(connection: asyncpg.Connection, lease: Lease) -> None:

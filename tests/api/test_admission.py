@@ -102,7 +102,7 @@ async def test_an_answer_is_decided_and_on_disk_before_it_is_given(webhook: Webh
     assert row == (int(audit["position"]), int(audit["number"]), "od", audit["reservation"])
     assert answer.response["uid"] == asked["request"]["uid"]
     assert {part.split(";")[0] for part in answer.headers["server-timing"].split(", ")} == {
-        *("wait", "lock", "append", "decide", "reply")
+        *("read", "wait", "lock", "append", "decide", "reply")
     }
 
 

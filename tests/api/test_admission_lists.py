@@ -1,20 +1,26 @@
 """Where the log does not say enough, an API server's lists do: an emulated one, over a real socket."""
 
 import asyncio
+import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
 
-from ledger.api import kubernetes
-from ledger.errors import SetupProblem
+from ledger.admission import asking
+from ledger.api import admitting, kubernetes
+from ledger.errors import LogUnavailable, SetupProblem
+from ledger.log.admissions import AdmissionDesk, Asked, Build, Policies
+from ledger.log.fleets import Fleet
 from tests.api.admitting import (
     CLUSTER,
     Answer,
@@ -33,19 +39,34 @@ from tests.postgres import Postgres
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+Clock = Callable[[], float]
+
+
 @dataclass(slots=True)
 class Objects:
     """What an API server has."""
 
     lists: dict[str, list[Json]] = field(default_factory=dict)
     broken: bool = False
+    hangs_up: bool = False
+    """Whether it closes each connection behind its answer, and says nothing of that."""
+    connections: int = 0
+    said: Json | None = None
+    """What it says whatever it is asked."""
+    came: threading.Event = field(default_factory=threading.Event)
+    """Set whenever it is asked."""
+    may_say: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
     def listed(self, path: str) -> Json | None:
         """A list; None where it is not to be had."""
         self.asked.append(path)
+        self.came.set()
+        self.may_say.wait(5.0)
         if self.broken:
             return None
+        if self.said is not None:
+            return self.said
         parts = urlsplit(path)
         noun = parts.path.rpartition("/")[2]
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -60,12 +81,20 @@ class Objects:
 
 @pytest.fixture(scope="module")
 def objects() -> Objects:
-    return Objects()
+    made = Objects()
+    made.may_say.set()
+    return made
 
 
 @pytest.fixture(scope="module")
 def server(objects: Objects) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+            objects.connections += 1
+            super().setup()
+
         def do_GET(self) -> None:
             assert self.headers["Authorization"] == "Bearer of-the-account"
             found = objects.listed(self.path)
@@ -74,11 +103,13 @@ def server(objects: Objects) -> Iterator[str]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = objects.hangs_up
 
         def log_message(self, *_: Any) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
             """Nobody reads it."""
 
     served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.daemon_threads = True
     thread = threading.Thread(target=served.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{served.server_port}"
@@ -136,10 +167,9 @@ async def test_where_a_pod_must_have_gone_they_are_listed_before_the_answer(
     third = await webhook.mutate(review(about))
 
     assert classes([third]) == [class_]
-    assert objects.asked == [
-        "/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7",
-        f"/apis/apps/v1/namespaces/shop/replicasets?fieldSelector=metadata.name%3D{name}-7",
-    ]
+    above = f"/apis/apps/v1/namespaces/shop/replicasets?fieldSelector=metadata.name%3D{name}-7"
+    pods = "/api/v1/namespaces/shop/pods?labelSelector=pod-template-hash%3D7"
+    assert objects.asked == [above, pods, above]
     listed = (await events(webhook, "pods.listed"))[-1]
     assert listed["present"] == [
         there["metadata"]["annotations"]["distributed-scheduling/reservation"]
@@ -153,7 +183,7 @@ def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
         "metadata": {
             "namespace": "shop",
             "name": f"{name}-7",
-            "uid": f"{name}-7",
+            "uid": f"uid-of-{name}-7",
             "resourceVersion": version,
             "labels": {"pod-template-hash": "7"},
             "ownerReferences": [{"kind": "Deployment", "name": name, "controller": True}],
@@ -162,7 +192,7 @@ def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
     }
 
 
-async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_pods(
+async def test_a_replicaset_that_has_more_than_was_told_is_read_and_its_pods_need_no_list(
     webhook: Webhook, objects: Objects
 ) -> None:
     await webhook.tell(deployment("grows", 4, "2"), replicaset("grows", "7", 1))
@@ -174,8 +204,8 @@ async def test_a_replicaset_that_was_told_to_have_more_since_is_read_with_its_po
     others = [await webhook.mutate(review(about)) for _ in range(3)]
 
     assert classes([first, *others]) == ["od", "od", "spot", "spot"]
-    listed = [one for one in await events(webhook, "pods.listed") if one["present"]]
-    assert len([one for one in listed if one["present"] == [first.audit["reservation"]]]) == 1
+    listed = [one["present"] for one in await events(webhook, "pods.listed")]
+    assert [first.audit["reservation"]] not in listed
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -212,6 +242,339 @@ async def test_those_who_want_the_same_list_at_once_share_one(
 
     assert classes([first, *others]).count("od") == 2
     assert len([path for path in objects.asked if "/pods?" in path]) <= 4
+    assert len([path for path in objects.asked if "/replicasets?" in path]) <= 8
+
+
+async def test_a_pod_that_is_replaced_before_anybody_told_of_fewer_replicas_is_made_up_for(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("fewer", 6, "1"), replicaset("fewer", "7", 6))
+    about = pod(("ReplicaSet", "fewer-7"))
+    objects.lists["replicasets"] = [listed_replicaset("fewer", 3, version="90")]
+    objects.lists["pods"] = []
+    three = [await webhook.mutate(review(about)) for _ in range(3)]
+    assert classes(three) == ["od", "spot", "spot"]
+    objects.lists["pods"] = [created(one, about, one.audit["number"]) for one in three[1:]]
+
+    fourth = await webhook.mutate(review(about))
+
+    assert classes([fourth]) == ["od"]
+
+
+async def test_a_share_is_of_as_many_replicas_as_its_replicaset_says(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("waved", 4, "50%"), replicaset("waved", "7", 4))
+    listed = listed_replicaset("waved", 8, version="91")
+    listed["metadata"]["annotations"] = {
+        "deployment.kubernetes.io/desired-replicas": "8",
+        "distributed-scheduling/min-available": "1",
+    }
+    objects.lists["replicasets"] = [listed]
+
+    answers = [await webhook.mutate(review(pod(("ReplicaSet", "waved-7")))) for _ in range(8)]
+
+    assert classes(answers).count("od") == 4, "the annotation is told, and the replicas were read"
+
+
+async def test_a_replicaset_of_another_life_says_nothing(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("lived", 2, "1"), replicaset("lived", "7", 2))
+    objects.lists["replicasets"] = [listed_replicaset("lived", 1, version="92")]
+    about = pod(("ReplicaSet", "lived-7"))
+    about["metadata"]["ownerReferences"][0]["uid"] = "another"
+    before = len(await events(webhook, "pods.listed"))
+
+    answers = [await webhook.mutate(review(about)) for _ in range(2)]
+
+    assert classes(answers) == ["od", "spot"]
+    assert len(await events(webhook, "pods.listed")) == before
+
+
+class Slow:
+    """An API server that answers after everybody has gone, or a while before."""
+
+    def __init__(self, found: Json | None = None, *, seconds: float = 60.0) -> None:
+        self.asked = 0
+        self.found = found
+        self.seconds = seconds
+
+    async def pods(self, namespace: str, template_hash: str) -> list[Json]:
+        """None."""
+        await self._read()
+        return []
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """What is there."""
+        return await self._read()
+
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """What is there."""
+        return await self._read()
+
+    def close(self) -> None:
+        """There is nothing to be let go."""
+
+    async def _read(self) -> Json | None:
+        self.asked += 1
+        await asyncio.sleep(self.seconds)
+        return self.found
+
+
+@asynccontextmanager
+async def beside(postgres: Postgres, slow: Slow) -> AsyncIterator[Webhook]:
+    """A webhook of its own, and an API server that is slow."""
+    async with postgres.database() as url, hooked(url, lists={CLUSTER: slow}) as webhook:
+        await webhook.tell(told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}))
+        yield webhook
+
+
+async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_told_counts(
+    postgres: Postgres,
+) -> None:
+    slow = Slow()
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(deployment("slow", 3, "1"), replicaset("slow", "7", 3))
+        about = pod(("ReplicaSet", "slow-7"))
+
+        answers = [await webhook.mutate(review(about)) for _ in range(3)]
+
+    assert classes(answers) == ["od", "spot", "spot"]
+    assert not any(one.warnings for one in answers)
+    assert slow.asked == 1
+    assert webhook.app._gate.served.owners_read == {"late": 1, "skipped": 2}
+    assert float(answers[0].headers["server-timing"].split(",")[0].removeprefix("read;dur=")) > 250
+
+
+async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read_of_it_before_counts(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
+    slow = Slow({"spec": {"ordinals": {"start": 10}}}, seconds=0.0)
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(
+            deployment("read-db", 5, "3", kind="StatefulSet"),
+            deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=20),
+        )
+
+        async def asked(name: str, ordinal: int) -> Answer:
+            about = pod(("StatefulSet", name), name=f"{name}-{ordinal}")
+            return await webhook.mutate(review(about), query="timeout=3s")
+
+        first = await asked("read-db", 10)
+        slow.seconds = 60.0
+        others = [
+            await asked("told-db", 22),
+            await asked("told-db", 23),
+            await asked("read-db", 12),
+            await asked("read-db", 13),
+        ]
+
+    assert classes([first, *others]) == ["od", "od", "spot", "od", "spot"]
+    assert not any(one.warnings for one in (first, *others))
+    assert slow.asked == 2
+
+
+async def test_pods_of_a_set_that_come_at_once_share_what_is_read_of_it(postgres: Postgres) -> None:
+    slow = Slow({"spec": {}}, seconds=0.01)
+    async with beside(postgres, slow) as webhook:
+        await webhook.tell(deployment("at-once", 9, "5", kind="StatefulSet"))
+        abouts = [pod(("StatefulSet", "at-once"), name=f"at-once-{place}") for place in range(9)]
+
+        answers = await asyncio.gather(*(webhook.mutate(review(about)) for about in abouts))
+
+    assert classes(answers) == ["od"] * 5 + ["spot"] * 4
+    assert slow.asked <= 2
+
+
+async def test_a_deployment_that_nobody_tells_of_is_read_however_slow_that_is(
+    postgres: Postgres,
+) -> None:
+    listed = listed_replicaset("slowly", 3, version="96")
+    listed["metadata"]["annotations"] = {
+        "deployment.kubernetes.io/desired-replicas": "3",
+        "distributed-scheduling/min-available": "1",
+    }
+    slow = Slow(listed, seconds=0.5)
+    async with beside(postgres, slow) as webhook:
+        about = pod(("ReplicaSet", "slowly-7"))
+
+        answers = [await webhook.mutate(review(about)) for _ in range(3)]
+
+    assert classes(answers) == ["od", "spot", "spot"]
+    assert slow.asked == 2, "for nothing but what nobody told is it waited any longer"
+
+
+@pytest.fixture
+def lists(server: str, tmp_path: Path, objects: Objects) -> Iterator[kubernetes.Kubernetes]:
+    """An API server that has one ReplicaSet, to be asked by ourselves."""
+    token = tmp_path / "token"
+    token.write_text("of-the-account")
+    objects.lists["replicasets"] = [listed_replicaset("kept", 3, version="93")]
+    objects.connections = 0
+    objects.asked.clear()
+    made = kubernetes.Kubernetes(kubernetes.Server(server, None, token))
+    yield made
+    made.close()
+
+
+async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
+    async def found() -> bool:
+        return await lists.replicaset("shop", "kept-7") is not None
+
+    try:
+        assert [await found() for _ in range(5)] == [True] * 5
+        assert objects.connections == 1
+        objects.hangs_up = True
+        assert [await found() for _ in range(3)] == [True] * 3
+        assert objects.connections == 3
+    finally:
+        objects.hangs_up = False
+
+
+async def test_connections_that_nobody_needed_for_long_are_let_go(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
+    await lists.replicaset("shop", "kept-7")
+    long_ago = monotonic() - 2 * kubernetes.IDLE_SECONDS
+    lists._idle.appendleft((long_ago, http.client.HTTPConnection("127.0.0.1")))
+
+    await lists.replicaset("shop", "kept-7")
+
+    assert objects.connections == 1
+    assert len(lists._idle) == 1
+
+
+async def test_a_connection_that_is_in_use_at_the_end_is_not_kept(
+    lists: kubernetes.Kubernetes, objects: Objects
+) -> None:
+    objects.may_say.clear()
+    objects.came.clear()
+    try:
+        reading = asyncio.create_task(lists.replicaset("shop", "kept-7"))
+        assert await asyncio.to_thread(objects.came.wait, 5.0)
+        lists.close()
+    finally:
+        objects.may_say.set()
+
+    assert await reading is not None
+    assert not lists._idle
+
+
+@pytest.mark.parametrize("said", [{"items": 7}, {"items": {}}, {"kind": "Status"}])
+async def test_an_answer_that_is_no_list_is_one_that_failed(
+    lists: kubernetes.Kubernetes, objects: Objects, said: Json
+) -> None:
+    objects.said = said
+    try:
+        with pytest.raises(OSError, match="it is no list"):
+            await lists.replicaset("shop", "kept-7")
+    finally:
+        objects.said = None
+
+
+@pytest.mark.parametrize("held", [b"", b"two\nlines", b"\xff\xfe"])
+async def test_a_file_that_holds_no_token_is_one_that_cannot_be_read(
+    lists: kubernetes.Kubernetes, tmp_path: Path, held: bytes
+) -> None:
+    (tmp_path / "token").write_bytes(held)
+
+    with pytest.raises(OSError, match="it holds no token"):
+        await lists.replicaset("shop", "kept-7")
+
+
+@dataclass(slots=True)
+class Late:
+    """An API server that lists pods just when something old is told of their ReplicaSet."""
+
+    above: Json
+    pods_there: list[Json]
+    old: bytes
+    tell: Callable[[bytes], Awaitable[None]] | None = None
+
+    async def pods(self, namespace: str, template_hash: str) -> list[Json]:
+        """Those that are there."""
+        assert self.tell is not None
+        await self.tell(self.old)
+        return self.pods_there
+
+    async def replicaset(self, namespace: str, name: str) -> Json | None:
+        """As it is now."""
+        return self.above
+
+    async def statefulset(self, namespace: str, name: str) -> Json | None:
+        """There is none."""
+        return None
+
+    def close(self) -> None:
+        """There is nothing to be let go."""
+
+
+def seen(name: str, above: str, class_: str) -> bytes:
+    """A pod that nobody admitted."""
+    data = {
+        "cluster": CLUSTER,
+        "namespace": "shop",
+        "name": name,
+        "uid": f"uid-of-{name}",
+        "owner": {"kind": "ReplicaSet", "name": above},
+        "template_hash": "7",
+        "node": "n1",
+        "phase": "Running",
+        "capacity_class": class_,
+    }
+    return told("workload.pod.observed", f"{CLUSTER}/shop/{name}", data)
+
+
+async def test_what_is_told_with_a_list_is_news_also_where_the_replicaset_was_told_for_the_same_pod(
+    postgres: Postgres,
+) -> None:
+    stays = {"metadata": {"name": "found-a"}, "status": {"phase": "Running"}}
+    late = Late(
+        listed_replicaset("found", 2, version="97"), [stays], old=replicaset("found", "7", 1)
+    )
+    async with postgres.database() as url, hooked(url, lists={CLUSTER: late}) as webhook:
+        late.tell = webhook.tell
+        await webhook.tell(
+            told("cluster.cluster.upserted", CLUSTER, {"name": CLUSTER}),
+            deployment("found", 2, "1"),
+            seen("found-a", "found-7", "on-demand"),
+            seen("found-b", "found-7", "spot"),
+        )
+
+        answer = await webhook.mutate(review(pod(("ReplicaSet", "found-7"))))
+        replicas = [one["replicas"] for one in await events(webhook, "replicaset.upserted")]
+
+    assert replicas == [2, 1, 2]
+    assert classes([answer]) == ["spot"]
+
+
+async def test_a_list_that_the_log_did_not_take_is_told_again(
+    webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await webhook.tell(deployment("twice", 2, "1"), replicaset("twice", "7", 2))
+    about = pod(("ReplicaSet", "twice-7"))
+    _, second = [await webhook.mutate(review(about)) for _ in range(2)]
+    objects.lists["pods"] = [created(second, about, "twice-b")]
+    objects.lists["replicasets"] = []
+    ask, failures = AdmissionDesk.ask, [LogUnavailable("gone for a moment")]
+
+    async def asked(
+        desk: AdmissionDesk, fleet: Fleet, known: Policies, build: Build, clock: Clock
+    ) -> Asked:
+        if failures and any(one.type == asking.LISTED for one in build(known.spot)):
+            raise failures.pop()
+        return await ask(desk, fleet, known, build, clock)
+
+    monkeypatch.setattr(AdmissionDesk, "ask", asked)
+
+    third = await webhook.mutate(review(about), query="timeout=3s")
+
+    assert not failures
+    assert classes([third]) == ["od"]
 
 
 async def test_a_list_that_fails_leaves_the_pod_and_its_slot(
@@ -294,7 +657,6 @@ async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
     webhook: Webhook, objects: Objects
 ) -> None:
     listed = listed_replicaset("untold", 4, version="80")
-    listed["metadata"]["uid"] = "uid-of-untold-7"
     listed["metadata"]["annotations"] = {
         "distributed-scheduling/min-available": " 2\n",
         "deployment.kubernetes.io/desired-replicas": "4",
@@ -307,7 +669,7 @@ async def test_a_deployment_that_nobody_tells_of_is_read_from_its_replicaset(
 
     assert classes(answers) == ["od", "od", "spot", "spot"]
     assert not any(one.warnings for one in answers)
-    assert len(objects.asked) == 2, "what was read counts for a while"
+    assert len(objects.asked) == 4, "once for each pod"
     elsewhere = await webhook.mutate(
         review(pod(("ReplicaSet", "untold-7"))), token="every", path="/shop/m2"
     )
@@ -366,7 +728,7 @@ async def test_ordinals_of_a_statefulset_begin_where_it_says(
 async def test_where_ordinals_begin_is_remembered_where_it_cannot_be_read(
     webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes, "SETS_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
     await webhook.tell(
         deployment("kept-db", 5, "3", kind="StatefulSet"),
         deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=10),
@@ -416,3 +778,19 @@ async def test_a_file_of_api_servers_that_says_anything_else_is_refused(
 
     with pytest.raises(SetupProblem):
         kubernetes.read(path)
+
+
+async def test_a_call_that_is_repeated_after_its_replicaset_was_scaled_is_answered_as_before(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("again", 3, "1"), replicaset("again", "7", 3))
+    about = pod(("ReplicaSet", "again-7"))
+    objects.lists["replicasets"] = [listed_replicaset("again", 3, version="94")]
+    first = await webhook.mutate(review(about, asked="asked-again"))
+    objects.lists["replicasets"] = [listed_replicaset("again", 1, version="95")]
+    told_before = await webhook.rows("SELECT max(position) FROM ledger.events")
+
+    again = await webhook.mutate(review(about, asked="asked-again"))
+
+    assert again.response == first.response
+    assert await webhook.rows("SELECT max(position) FROM ledger.events") == told_before

@@ -6,20 +6,23 @@ from typer.testing import CliRunner
 
 from ledger.cli.bench.main import app
 
-PARTS = {"wait", "lock", "append", "decide", "reply"}
+PARTS = {"read", "wait", "lock", "append", "decide", "reply"}
 
 
 def test_the_webhook_is_asked_and_every_split_is_counted() -> None:
-    words = ("admission", "--quick", "--json", "--part", "batches", "--part", "burst")
+    parts = ("batches", "burst-reading")
 
+    words = ("admission", "--quick", "--json", *(word for one in parts for word in ("--part", one)))
     answer = CliRunner().invoke(app, words)
 
     assert answer.exit_code == 0, answer.output
-    batches, burst = (json.loads(line) for line in answer.stdout.splitlines())
-    assert (batches["part"], batches["reviews"], batches["unpatched"]) == ("batches", 20, 0)
-    assert (burst["part"], burst["reviews"], burst["unpatched"]) == ("burst", 20, 0)
-    for found in (batches, burst):
-        assert set(found["p99_ms_of"]) == PARTS
-        (off,) = [bar for bar in found["bars"] if bar["figure"] == "off"]
+    found = [json.loads(line) for line in answer.stdout.splitlines()]
+    batches, burst = found
+    assert [one["part"] for one in found] == list(parts)
+    assert (batches["reviews"], batches["unpatched"]) == (20, 0)
+    assert (burst["reviews"], burst["unpatched"]) == (20, 0)
+    for one in found:
+        assert set(one["p99_ms_of"]) == PARTS
+        (off,) = [bar for bar in one["bars"] if bar["figure"] == "off"]
         assert off["measured"] == 0
     assert batches["reports"] >= 500

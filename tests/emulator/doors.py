@@ -59,8 +59,11 @@ class Engine:
             if self._knows_replicaset(asked) and self._knows_workload(cluster):
                 break
             cluster.advance()
-        wanted = None
-        if self.reader and not self._knows_workload(cluster):
+        wanted, above = None, None
+        if self.reader and asked.owner[0] == "ReplicaSet":
+            above = cluster.replicasets[asked.owner[1]].replicas
+            wanted = _wanted(asked, cluster)
+        elif self.reader and not self._knows_workload(cluster):
             wanted = _wanted(asked, cluster)
         request = admitted(
             asked.uid,
@@ -74,6 +77,7 @@ class Engine:
             can_list=self.reader,
             replicas=None if wanted is None else wanted.replicas,
             min_available=None if wanted is None else wanted.min_available,
+            replicaset_replicas=above,
         )
         answer = self._answer(request)
         if answer is None:

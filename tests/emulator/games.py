@@ -52,11 +52,11 @@ def grown(game: Game, door: Door, weather: Weather) -> Cluster:
     return cluster
 
 
-def resized(game: Game, door: Door, weather: Weather, *, heard: bool) -> Cluster:
+def resized(game: Game, door: Door, weather: Weather, *, calmly: bool) -> Cluster:
     """The workload gets more pods and fewer, never fewer than belong on on-demand nodes.
 
-    Where it is ``heard`` that there are fewer, it goes on only once that was told: a ReplicaSet that was
-    last told to have more than it has leaves room for pods that are gone.
+    ``calmly``, it gets fewer only once it has its pods and all of them are ready: whom Kubernetes takes of
+    others nobody has a say in, and of pods that were still to come nobody knows what they would have made up for.
     """
     luck = Random(game.seed + 2)
     cluster = Cluster(luck, door, weather)
@@ -64,15 +64,10 @@ def resized(game: Game, door: Door, weather: Weather, *, heard: bool) -> Cluster
     most = max(least, min(40, 2 * game.replicas))
     sizes = [luck.randint(least, most) for _ in range(luck.randint(2, 5))]
     for size in [*sizes, game.replicas]:
-        shrinks = size < cluster.replicas
-        if shrinks:
-            # Whom Kubernetes takes of pods that are not ready nobody has a say in.
+        if calmly and size < cluster.replicas:
             _made_ready(cluster)
         cluster.scale(size, str(game.wanted))
         replicaset = cluster.told_replicas("7", size)
-        if shrinks and heard:
-            cluster.sync(replicaset)
-            cluster.deliver()
         for _ in range(luck.randint(1, 4)):
             cluster.sync(replicaset)
             cluster.advance()
@@ -155,13 +150,13 @@ def engine_error(game: Game, weather: Weather, *, reader: bool) -> int:
 def resized_error(game: Game, weather: Weather) -> int:
     """The same where it gets other sizes, and the pods can be listed."""
     game = of_several(game)
-    return error(game, resized(game, Engine(reader=True), weather, heard=True))
+    return error(game, resized(game, Engine(reader=True), weather, calmly=True))
 
 
 def resized_and_mended(game: Game, weather: Weather) -> int:
-    """The same where nobody hears in time that there are fewer, once everything was heard of and mended."""
+    """The same where it may get fewer at any time, once everything was heard of and mended."""
     game, engine = of_several(game), Engine(reader=True)
-    cluster = resized(game, engine, weather, heard=False)
+    cluster = resized(game, engine, weather, calmly=False)
     repaired(cluster, engine)
     return miscounted(game, cluster)
 

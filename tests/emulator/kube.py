@@ -3,7 +3,8 @@
 It is a game of turns with a seed: the same seed, the same game. What is modelled is what makes counting
 hard. ReplicaSets create in bursts of 1, 2, 4, ... whose calls overlap; what was admitted may still be
 refused by somebody who is asked later; calls are repeated, and made again because something else changed
-the pod; pods die; scaling down takes whom Kubernetes would take; and the watch comes late, though in order.
+the pod; pods die; scaling down takes whom Kubernetes would take; and what is watched is told late, in order
+of its kind: pods are one watch, workloads and ReplicaSets are another.
 
 A *door* is whoever is asked about each pod and told what the watch tells. What it may read besides, a
 list of the pods there are, is read from here.
@@ -111,7 +112,7 @@ class Weather:
     lag: int = 0
     """Turns that the watch may take."""
     owners_lag: bool = False
-    """Whether that holds for what workloads and ReplicaSets are told, too."""
+    """Whether that holds for what workloads and ReplicaSets are told, too, on a watch of their own."""
     patience: int = 60
     """Turns that a pod waits for whoever is behind it to be heard of."""
     unready: int = 0
@@ -136,6 +137,8 @@ class Cluster:
     calls: int = 0
     made: int = 0
     watch: deque[tuple[int, Fact]] = field(default_factory=deque)
+    """Of pods: when what is told."""
+    watch_of_owners: deque[tuple[int, Fact]] = field(default_factory=deque)
     bypassed: list[str] = field(default_factory=list)
     """Calls whose answers nobody waited for."""
 
@@ -287,15 +290,13 @@ class Cluster:
         }
 
     def advance(self) -> None:
-        """A turn passes, and the watch tells what is due."""
+        """A turn passes, and what is due is told."""
         self.turn += 1
-        while self.watch and self.watch[0][0] <= self.turn:
-            self.door.told(self.watch.popleft()[1])
+        self._tell_until(self.turn)
 
     def deliver(self) -> None:
-        """Whatever the watch has still to tell."""
-        while self.watch:
-            self.door.told(self.watch.popleft()[1])
+        """Whatever is still to be told."""
+        self._tell_until(self.turn + self.weather.lag)
 
     def _create(self, owner: tuple[str, str], template: str, names: Sequence[str | None]) -> bool:
         """Calls that overlap: each is answered, then made or refused; says whether one was refused."""
@@ -385,7 +386,7 @@ class Cluster:
 
     def _tell_of_owner(self, fact: Fact) -> None:
         if self.weather.owners_lag:
-            self._tell(fact)
+            self._tell_late(self.watch_of_owners, fact)
         else:
             self.door.told(fact)
 
@@ -399,13 +400,23 @@ class Cluster:
         return self.versions
 
     def _tell(self, fact: Fact) -> None:
-        """The watch is late, and never out of order."""
-        last = self.watch[-1][0] if self.watch else 0
+        self._tell_late(self.watch, fact)
+
+    def _tell_late(self, watch: deque[tuple[int, Fact]], fact: Fact) -> None:
+        """A watch is late, and never out of order."""
+        last = watch[-1][0] if watch else 0
         due = max(last, self.turn + self.luck.randint(0, self.weather.lag))
         if due <= self.turn:
             self.door.told(fact)
         else:
-            self.watch.append((due, fact))
+            watch.append((due, fact))
+
+    def _tell_until(self, turn: int) -> None:
+        """What is due by then: the sooner first, and of what is due at once the owners."""
+        watches = (self.watch_of_owners, self.watch)
+        while due := [watch for watch in watches if watch and watch[0][0] <= turn]:
+            soonest = min(due, key=lambda watch: watch[0][0])
+            self.door.told(soonest.popleft()[1])
 
     def _call(self) -> str:
         self.calls += 1

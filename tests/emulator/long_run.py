@@ -53,7 +53,7 @@ EXACT: Final[dict[str, tuple[Play, int]]] = {
         5,
     ),
     "sizes told late, with a reader": (partial(resized_error, weather=ALL_LATE), 5),
-    "after mending, sizes told late, with a reader": (
+    "after mending, sizes that change before they are reached, told late, with a reader": (
         partial(resized_and_mended, weather=ALL_LATE),
         5,
     ),

@@ -474,6 +474,40 @@ async def test_until_idle_ends_beside_a_live_decider(
     assert done.events == 0
 
 
+async def test_until_idle_reaches_a_deadline_that_a_dead_decider_left(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, with_grace(3_600_000), clock="event")
+    dead = Decider(anybody, await the_fleet(anybody), holder="dead")
+    assert await dead.turn(ticks=False)
+    await anybody.execute(
+        "UPDATE ledger.leases SET expires_at = clock_timestamp() + interval '0.5 seconds'"
+    )
+
+    await decide_all(database_url)
+
+    assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 6
+    placed = await anybody.fetch("SELECT cluster, count FROM ledger_api.placements")
+    assert [tuple(row) for row in placed] == [("c2", 4)]
+
+
+async def test_until_idle_leaves_deadlines_to_a_live_decider(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    await lines.ingest(anybody, with_grace(3_600_000), clock="event")
+    live = Decider(anybody, await the_fleet(anybody), holder="live")
+    assert await live.turn(ticks=False)
+    ending = asyncio.create_task(decide_all(database_url))
+
+    async with asyncio.timeout(10):
+        while not ending.done():
+            await asyncio.wait({ending}, timeout=leases.RENEW_SECONDS)
+            assert not await live.turn(ticks=False)
+
+    assert (await ending).events == 0
+    assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 5
+
+
 async def test_a_database_that_goes_away_is_waited_for(
     database_url: str, anybody: asyncpg.Connection
 ) -> None:

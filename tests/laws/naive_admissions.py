@@ -327,7 +327,7 @@ class NaiveAdmissions:
         if workload is None:
             answer["flags"].append("workload_unknown")
         else:
-            count = self._wanted(workload, fact.cluster) if is_told else workload.replicas
+            count = self._wanted(workload, fact) if is_told else workload.replicas
             due = self._due(workload, count, answer["flags"])
             answer["flags"] += ["workload_read"] * (not is_told)
         state = "answered"
@@ -354,12 +354,14 @@ class NaiveAdmissions:
             min_available=fact.min_available,
         )
 
-    def _wanted(self, workload: WorkloadUpserted, cluster: str) -> int:
+    def _wanted(self, workload: WorkloadUpserted, fact: AdmissionRequested) -> int:
         """How many are wanted in a cluster; as long as they are not divided, all."""
+        if (workload.kind, workload.division) == ("Deployment", None) and fact.replicas is not None:
+            return fact.replicas
         last = self.fleet.last.get(f"{workload.namespace}/{workload.name}")
         if workload.division is None or last is None or not last.in_force:
             return workload.replicas
-        return last.allocation.get(cluster, 0)
+        return last.allocation.get(fact.cluster, 0)
 
     def _due(self, workload: WorkloadUpserted, count: int, flags: list[str]) -> int | None:
         text = workload.min_available
@@ -426,9 +428,12 @@ class NaiveAdmissions:
         states = [row.state for row in mine]
         gone: dict[str, list[str | None]] = {"retired": [], "lost": []}
         known = self.fleet.fact("replicaset", asked.replicaset or "")
+        room = None if known is None else known.replicas
+        if fact.replicaset_replicas is not None and asked.state == "waits":
+            room = fact.replicaset_replicas
         while True:
             live = [row for row in mine if row.state in ("open", "confirmed")]
-            if known is None or not live or len(live) + 1 <= known.replicas:
+            if room is None or not live or len(live) + 1 <= room:
                 break
             if fact.can_list and not fact.dry_run and asked.state == "waits":
                 flags.append("list_first")

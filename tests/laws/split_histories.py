@@ -237,6 +237,8 @@ class _Teller:
             user_pin=random.choice([None, None, None, None, "od", "spot"]),
             name=name,
             can_list=random.random() < 0.2,
+            replicas=random.choice([None, None, None, 1, 2, 4]),
+            replicaset_replicas=random.choice([None, None, None, 1, 2, 3]),
         )
 
     def _bypassed(self) -> Fact:

@@ -81,6 +81,7 @@ admissions = st.builds(
     can_list=rarely,
     replicas=st.sampled_from([None, None, 0, 1, 3]),
     min_available=st.sampled_from([None, "1", "50%", "many"]),
+    replicaset_replicas=st.sampled_from([None, None, 0, 1, 3]),
 ).map(_fitting)
 
 pods = st.builds(

@@ -14,7 +14,9 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            carries=shop/1/0
     admit m1/shop u1 of=ReplicaSet:web-7 hash=7
                                            a pod is about to be created; dry_run=yes, carries=, pin=spot,
-                                           name=, index=, start=, can_list=yes
+                                           name=, index=, start=, can_list=yes, and as it was
+                                           read for it wanted=3 of the workload and above=2 of
+                                           its ReplicaSet
     listed u1 7 shop/1/0 shop/1/2          these are all of the template's pods that carry a reservation
     bypassed u1                            it was created without our answer
     inventory m1 pods shop/web-1           these are all pods of the cluster; replicasets
@@ -582,8 +584,10 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 user_pin=cast("UserPin | None", pin),
                 name=told.pop("name", None),
                 pod_index=told.pop("index", None),
-                ordinals_start=int(told.pop("start")) if "start" in told else None,
+                ordinals_start=_whole(told.pop("start", None)),
                 can_list=told.pop("can_list", "no") == "yes",
+                replicas=_whole(told.pop("wanted", None)),
+                replicaset_replicas=_whole(told.pop("above", None)),
             )
         case "listed", [uid, template, *names]:
             return pods_listed(uid, template, names)

@@ -5,6 +5,9 @@ moment, whether the ones before are answered or not, over as many connections as
 keeps (25), and counts from that moment. So a review that had to wait for a connection has waited. TLS
 is left out: a kept connection pays for it once.
 
+With an API server to be read (``api_server``) each review costs its ReplicaSet's reading too, shared by those
+that come at once.
+
 Where the time went is what the service says of each answer: in its line, at the fleet's lock, until the
 commit, until the decision was read, until the answer was ready. What is left is the socket and the
 asker. Afterwards every split is counted: a quick answer that is wrong is none.
@@ -16,12 +19,13 @@ import re
 from base64 import b64decode
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from time import perf_counter
 from typing import Any, Final
 
+from ledger.cli.bench.api_server import listing
 from ledger.cli.bench.engine_finding import Bar, Finding, digits, percentile
 from ledger.cli.bench.servers import Postgres
 from ledger.cli.bench.services import TOKEN, deciding, serving
@@ -48,7 +52,7 @@ FEW: Final = 10
 MANY: Final = 500
 WARM_SECONDS: Final = 2.0
 
-PARTS: Final = ("wait", "lock", "append", "decide", "reply")
+PARTS: Final = ("read", "wait", "lock", "append", "decide", "reply")
 
 _TIMED: Final = re.compile(rb"(\w+);dur=([0-9.]+)")
 
@@ -167,13 +171,13 @@ class _Deployments:
         return self.names[next(self._asked) % len(self.names)]
 
 
-async def steady(postgres: Postgres, *, rate: int, seconds: float) -> Finding:
+async def steady(postgres: Postgres, part: str, *, rate: int, seconds: float) -> Finding:
     """Reviews at a rate, and nothing else."""
 
     async def run(asker: _Asker, deployments: _Deployments, _: int) -> None:
         await asker.ask_at(rate, seconds, deployments)
 
-    return await _at_rate(postgres, run, "steady", rate=rate, seconds=seconds)
+    return await _at_rate(postgres, run, part, rate=rate, seconds=seconds)
 
 
 async def beside(
@@ -198,13 +202,13 @@ async def beside(
     return found if at_once <= FEW else replace(found, bars=found.bars[1:])
 
 
-async def burst(postgres: Postgres, *, pods: int) -> Finding:
+async def burst(postgres: Postgres, part: str, *, pods: int) -> Finding:
     """All pods of one Deployment at once, as a ReplicaSet's controller creates them at its largest."""
     deployments = _Deployments(REPLICAS)
     wanted = min(BURST_ON_DEMAND, pods)
     async with postgres.database() as url:
         await _tell(url, deployments.names, replicas=pods, wanted=str(wanted))
-        async with deciding(url), _asking(url, pods) as (asker, _):
+        async with deciding(url), _asking(url, pods, _reads(part)) as (asker, _):
             await asker.ask_at(50, WARM_SECONDS, _Deployments(1))
             asker.answered = _Answered()
             await _tell(url, ["burst"], replicas=pods, wanted=str(wanted))
@@ -213,8 +217,8 @@ async def burst(postgres: Postgres, *, pods: int) -> Finding:
             await asyncio.gather(*(asker.ask("burst", due, body) for body in bodies))
     answered = asker.answered
     return Finding(
-        part="burst",
-        about=f"{pods} pods of one Deployment at once",
+        part=part,
+        about=f"{pods} pods of one Deployment at once" + _with_reads(part),
         figures=_figures(answered),
         bars=[
             Bar("p99 ms", percentile(sorted(answered.waits), 99), at_most=BURST_P99_MS),
@@ -237,7 +241,7 @@ async def _at_rate(
     deployments = _Deployments(round(rate * (seconds + WARM_SECONDS)))
     async with postgres.database() as url:
         await _tell(url, deployments.names, replicas=REPLICAS, wanted=f"{PERCENT}%")
-        async with deciding(url), _asking(url, CONNECTIONS) as (asker, port):
+        async with deciding(url), _asking(url, CONNECTIONS, _reads(part)) as (asker, port):
             # What the first reviews take is a process's beginning, and not counted.
             await asker.ask_at(rate, WARM_SECONDS, deployments)
             await asker.forget()
@@ -254,7 +258,8 @@ async def _at_rate(
     return Finding(
         part=part,
         about=f"{rate} reviews a second"
-        + (f" beside {reports:,} reports of pods a second" if reports else ""),
+        + (f" beside {reports:,} reports of pods a second" if reports else "")
+        + _with_reads(part),
         figures=figures,
         bars=[
             Bar("p99 ms", percentile(sorted(answered.waits), 99), at_most=P99_MS),
@@ -280,10 +285,28 @@ def _figures(answered: _Answered) -> dict[str, Any]:
     }
 
 
+def _reads(part: str) -> bool:
+    return part.endswith("reading")
+
+
+def _with_reads(part: str) -> str:
+    return ", each ReplicaSet read" if _reads(part) else ""
+
+
 @asynccontextmanager
-async def _asking(url: str, connections: int) -> AsyncIterator[tuple[_Asker, int]]:
+async def _asking(url: str, connections: int, reads: bool) -> AsyncIterator[tuple[_Asker, int]]:
     """A service, and somebody who asks it."""
-    async with serving(url, roles=["admission", "ingest"], fleets=[FLEET], cluster=CLUSTER) as port:
+    async with AsyncExitStack() as ends:
+        servers = await ends.enter_async_context(listing(CLUSTER, REPLICAS)) if reads else None
+        port = await ends.enter_async_context(
+            serving(
+                url,
+                kubernetes=servers,
+                roles=["admission", "ingest"],
+                fleets=[FLEET],
+                cluster=CLUSTER,
+            )
+        )
         kept = [await _Connection.open(port) for _ in range(connections)]
         try:
             yield _Asker(kept), port

@@ -379,6 +379,8 @@ class Asked(StrEnum):
     BESIDE = "beside"
     BATCHES = "batches"
     BURST = "burst"
+    READING = "reading"
+    BURST_READING = "burst-reading"
 
 
 @app.command("admission")
@@ -409,6 +411,7 @@ def admission(
     - beside: the same, while reports of pods come into the same fleet over HTTP, ten a batch
     - batches: the same with 500 a batch: each review behind one waits until that is decided
     - burst: all pods of one Deployment at once
+    - reading, burst-reading: steady and burst with an API server whose ReplicaSets are read
     """
     from ledger.cli.bench import admission as measure
 
@@ -418,10 +421,10 @@ def admission(
 
     async def measured(server: Postgres, one: Asked) -> "Finding":
         match one:
-            case Asked.STEADY:
-                return await measure.steady(server, rate=rate, seconds=seconds)
-            case Asked.BURST:
-                return await measure.burst(server, pods=pods)
+            case Asked.STEADY | Asked.READING:
+                return await measure.steady(server, one, rate=rate, seconds=seconds)
+            case Asked.BURST | Asked.BURST_READING:
+                return await measure.burst(server, one, pods=pods)
             case Asked.BESIDE | Asked.BATCHES:
                 at_once = measure.FEW if one is Asked.BESIDE else measure.MANY
                 return await measure.beside(

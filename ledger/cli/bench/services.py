@@ -22,10 +22,18 @@ TOKEN: Final = secrets.token_hex(16)
 
 
 @asynccontextmanager
-async def serving(url: str, *options: str, **caller: Any) -> AsyncIterator[int]:
-    """A service of this database on a port of its own, for one caller of these roles."""
+async def serving(
+    url: str, *options: str, kubernetes: dict[str, object] | None = None, **caller: Any
+) -> AsyncIterator[int]:
+    """A service of this database on a port of its own, for one caller of these roles.
+
+    ``kubernetes`` are the API servers that it may read, by cluster.
+    """
     with TemporaryDirectory(prefix="ledger-bench-") as directory:
         access = _access(Path(directory, "access.json"), caller)
+        if kubernetes is not None:
+            file = _written(Path(directory, "kubernetes.json"), kubernetes)
+            options = (*options, "--kubernetes", str(file))
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "ledger.cli.main", "serve", "--port", "0"),
             *("--access", str(access), "--create-fleets", "auto", "--drain-seconds", "0"),
@@ -64,7 +72,11 @@ async def deciding(url: str) -> AsyncIterator[None]:
 
 def _access(path: Path, caller: dict[str, Any]) -> Path:
     digest = sha256(TOKEN.encode()).hexdigest()
-    path.write_text(json.dumps([{"name": "bench", "sha256": digest, **caller}]))
+    return _written(path, [{"name": "bench", "sha256": digest, **caller}])
+
+
+def _written(path: Path, said: object) -> Path:
+    path.write_text(json.dumps(said))
     return path
 
 

@@ -75,7 +75,7 @@ def tell_admission(admission: Admission, sections: Sections) -> None:
             f" {admission.mode}; target {admission.target}{majority}"
         )
     if admission.told is not None:
-        known.append(f"its ReplicaSet was told to have {admission.told} pods")
+        known.append(f"its ReplicaSet is to have {admission.told} pods")
     if admission.flags:
         known.append(f"flags: {' '.join(admission.flags)}")
     steps = sections.steps

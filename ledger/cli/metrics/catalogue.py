@@ -403,6 +403,13 @@ SERVE_ADMISSIONS = Metric(
     "deadline: the decider is behind or absent. busy: the service has too few connections for what is asked. log_unavailable, list_failed: as they say. patch_inapplicable: a fault of ours, report it.",
     "outcome",
 )
+SERVE_OWNERS = Metric(
+    "ledger_serve_owners_read_total",
+    "counter",
+    "ReplicaSets and StatefulSets that pods wanted to have read, each pod by itself: read; late, not within 0.3 s; skipped, in the five seconds after that; failed.",
+    "late, skipped or failed above 0: what was told counts instead, so a split can be off until it is mended. The API server is slow, or allows no lists.",
+    "outcome",
+)
 SERVE_ADMISSION = Metric(
     "ledger_serve_admission_seconds",
     "histogram",
@@ -412,8 +419,8 @@ SERVE_ADMISSION = Metric(
 SERVE_ADMISSION_PARTS = Metric(
     "ledger_serve_admission_part_seconds",
     "histogram",
-    "Of that, for those that were decided: wait in the line, lock of the fleet, append until the commit, decide until the answer was read, reply.",
-    "lock: bulk appends to the same fleet. append: the disk. decide: the decider, or its disk.",
+    "Of that, for those that were decided: read the ReplicaSet or StatefulSet, wait in the line, lock of the fleet, append until the commit, decide until the answer was read, reply.",
+    "read: the cluster's API server. lock: bulk appends to the same fleet. append: the disk. decide: the decider, or its disk.",
     "part",
 )
 
@@ -455,7 +462,7 @@ PUBLISHING = (
 )
 SERVING = (
     *(SERVE_REQUESTS, SERVE_PROBLEMS, SERVE_OPEN, SERVE_BUSY, SERVE_EVENTS, SERVE_CERTIFICATES),
-    *(SERVE_ADMISSIONS, SERVE_ADMISSION, SERVE_ADMISSION_PARTS),
+    *(SERVE_ADMISSIONS, SERVE_OWNERS, SERVE_ADMISSION, SERVE_ADMISSION_PARTS),
 )
 PARTS = (PART_RUNNING, PART_STARTED)
 

@@ -215,6 +215,8 @@ class Serving:
         yield family(catalogue.SERVE_EVENTS, taken | dict(done.events))
         yield family(catalogue.SERVE_CERTIFICATES, done.certificates_read)
         yield family(catalogue.SERVE_ADMISSIONS, {"answered": 0} | dict(done.admissions))
+        read = dict.fromkeys(("failed", "late", "read", "skipped"), 0)
+        yield family(catalogue.SERVE_OWNERS, read | dict(done.owners_read))
         yield histogram(catalogue.SERVE_ADMISSION, done.admission_spell)
         parts = {str(part): spell for part, spell in done.admission_parts.items()}
         yield histogram(catalogue.SERVE_ADMISSION_PARTS, parts)

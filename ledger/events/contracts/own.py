@@ -82,9 +82,11 @@ class AdmissionRequested(Contract):
     can_list: bool = False
     """Whether whoever asks can list the template's pods, if the answer says so first."""
     replicas: ReplicaCount | None = None
-    """How many pods its workload wants, as read while it was asked; it counts where nobody told of the workload."""
+    """How many pods its workload wants, as read while it was asked. Of a Deployment that is not divided it counts before what was told, of others where nothing was."""
     min_available: Text | None = None
     """The annotation of the workload that was read with it."""
+    replicaset_replicas: ReplicaCount | None = None
+    """How many pods its ReplicaSet is to have, as read while it was asked; it counts before what was told of it."""
 
     def fact(self) -> facts.AdmissionRequested:
         return facts.AdmissionRequested(
@@ -103,6 +105,7 @@ class AdmissionRequested(Contract):
             can_list=self.can_list,
             replicas=self.replicas,
             min_available=self.min_available,
+            replicaset_replicas=self.replicaset_replicas,
         )
 
 
