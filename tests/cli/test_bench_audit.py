@@ -28,6 +28,7 @@ def test_a_history_is_decided_once_and_audited_in_every_way() -> None:
     assert answer.exit_code == 0, answer.output
     said = {one["part"]: one for one in map(json.loads, answer.stdout.splitlines())}
     assert {part: [bar["figure"] for bar in one["bars"]] for part, one in said.items()} == BARS
+    assert said["sql"]["as_of_counted_ms"] > 0, "beside carrying all rows, counting them"
     assert all(one["bench"] == "audit" for one in said.values())
     assert all(bar["measured"] > 0 for one in said.values() for bar in one["bars"])
     assert said["verify"]["events"] >= 3_000, "ticks come on top"
