@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from ledger.cli.bench.audit_parts import PARTS
 from ledger.cli.bench.main import app
+from ledger.cli.commands import MISUSED
 
 BARS = {
     "verify": ["events a second of a core, without their decisions"],
@@ -40,7 +41,7 @@ def test_a_history_is_decided_once_and_audited_in_every_way() -> None:
 def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
     answer = CliRunner().invoke(app, ["audit", "--part", "nothing"])
 
-    assert answer.exit_code == 64
+    assert answer.exit_code == MISUSED
     assert all(part in answer.output for part in PARTS)
 
 
