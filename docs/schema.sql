@@ -717,6 +717,7 @@ CREATE TABLE ledger.disk_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.disk_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.disk_books OWNER TO ledger_owner;
 
@@ -917,6 +918,7 @@ CREATE TABLE ledger.fair_shares (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.fair_shares ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.fair_shares OWNER TO ledger_owner;
 
@@ -1139,6 +1141,7 @@ CREATE TABLE ledger.open_refusals (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.open_refusals ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.open_refusals OWNER TO ledger_owner;
 
@@ -1565,6 +1568,7 @@ CREATE TABLE ledger.job_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.job_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.job_books OWNER TO ledger_owner;
 
@@ -1789,6 +1793,7 @@ CREATE TABLE ledger.placements (
     CONSTRAINT placements_count_check CHECK ((count > 0))
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.placements ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.placements OWNER TO ledger_owner;
 
@@ -2109,6 +2114,7 @@ CREATE TABLE ledger.queue_books (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.queue_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.queue_books OWNER TO ledger_owner;
 
@@ -2388,6 +2394,7 @@ CREATE TABLE ledger.running_tasks (
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.running_tasks ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.running_tasks OWNER TO ledger_owner;
 
@@ -2895,6 +2902,7 @@ CREATE TABLE ledger.node_books (
     over_committed boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.node_books ALTER COLUMN fleet SET (n_distinct=10);
 
 ALTER TABLE ledger.node_books OWNER TO ledger_owner;
 
@@ -4342,7 +4350,10 @@ CREATE VIEW ledger_api.quarantine WITH (security_barrier='true') AS
     q.value,
     q.quarantined_at,
     o.outcome,
-    o.released_position
+    o.released_position,
+    o.by AS settled_by,
+    o.why AS settled_why,
+    o.at AS settled_at
    FROM (ledger.quarantine q
      LEFT JOIN ledger.quarantine_outcomes o ON ((o.quarantined = q."position")))
   WHERE (ARRAY[q.fleet, '_ledger'::text, '*'::text] && ARRAY( SELECT granted_fleets.fleet
@@ -4383,6 +4394,12 @@ COMMENT ON COLUMN ledger_api.quarantine.quarantined_at IS 'When it was set aside
 COMMENT ON COLUMN ledger_api.quarantine.outcome IS 'released, discarded, or null while it waits.';
 
 COMMENT ON COLUMN ledger_api.quarantine.released_position IS 'Position of the event it was released as.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_by IS 'Who released or discarded it: a user of the machine, or whoever asked over HTTP.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_why IS 'The reason they gave.';
+
+COMMENT ON COLUMN ledger_api.quarantine.settled_at IS 'When they did.';
 
 CREATE VIEW ledger_api.schema_version WITH (security_barrier='true') AS
  SELECT (version_num)::text AS version

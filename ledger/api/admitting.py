@@ -54,9 +54,6 @@ READING_SECONDS: Final = 0.3
 UNREAD_SECONDS: Final = 5.0
 """For how long nobody waits again for those of a cluster where one was waited for in vain."""
 
-START_SECONDS: Final = 30.0
-"""For how long nobody reads again where the ordinals of a StatefulSet begin."""
-
 OWNER_AGAIN_SECONDS: Final = 60.0
 """For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
 
@@ -136,11 +133,11 @@ class _Ask:
     """What was listed for it, to be told first."""
     ordinals_start: int | None = None
     above: Json | None = None
-    """Its ReplicaSet, as it was read for this one."""
+    """Its ReplicaSet or StatefulSet, as it was read for this one."""
     owner: "_Owner | None" = None
     """What that says of whose it is, where nobody told."""
     read: asking.Wanted | None = None
-    """What its workload wants, as its ReplicaSet says, or as it says itself where nobody told."""
+    """What its workload wants, as its ReplicaSet says or it says itself."""
     is_split: bool = True
     """Whether it is about a pod of somebody whose pods are told apart."""
     given_up: bool = False
@@ -225,14 +222,6 @@ class Admitted:
 _UNHEARD: Final = _Known(0.0)
 
 
-class _Start(NamedTuple):
-    """Where the ordinals of a StatefulSet begin."""
-
-    until: float
-    """When that is read again."""
-    first: int
-
-
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -265,7 +254,8 @@ class Admissions:
         """Workloads that are being read."""
         self._replicasets = Shared(self._replicaset)
         self._statefulsets = Shared(self._statefulset)
-        self._starts: OrderedDict[_Named, _Start] = OrderedDict()
+        self._starts: OrderedDict[_Named, int] = OrderedDict()
+        """Where the ordinals of StatefulSets began when they were read last."""
         self._unread: dict[str, float] = {}
         """Clusters whose API servers were waited for in vain, and until when nobody does so again."""
         self._aside: set[asyncio.Task[Any]] = set()
@@ -296,7 +286,7 @@ class Admissions:
                 if line is None:
                     return None
                 if cluster in self._lists and by.kind == "StatefulSet":
-                    ask.ordinals_start = await self._start(ask)
+                    await self._read_set(ask)
                 elif cluster in self._lists and self._may_be_split(line, ask):
                     await self._read_above(ask)
                 ask.times.read = perf_counter() - ask.came
@@ -586,19 +576,17 @@ class Admissions:
         if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
             ask.above, ask.read = found, asking.wanted_behind(found)
 
-    async def _start(self, ask: _Ask) -> int | None:
-        """Where a StatefulSet's ordinals begin; None leaves it to what was told of it.
+    async def _read_set(self, ask: _Ask) -> None:
+        """Read a pod's StatefulSet: how many pods that wants, and where their ordinals begin.
 
-        What was read lately is not read again, and what was read once counts where it cannot be read.
+        Where they begin hardly ever changes: what was read once counts where it cannot be read.
         """
-        key, now = _named(ask), perf_counter()
-        known = self._starts.get(key)
-        if known is None or known.until <= now:
-            found = await self._read_in_time(self._statefulsets, key)
-            if found is not None:
-                known = _Start(now + START_SECONDS, asking.ordinals_start(found))
-                _remember(self._starts, key, known)
-        return None if known is None else known.first
+        key = _named(ask)
+        found = await self._read_in_time(self._statefulsets, key)
+        if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
+            ask.above, ask.read = found, asking.wanted_by(found)
+            _remember(self._starts, key, asking.ordinals_start(found))
+        ask.ordinals_start = self._starts.get(key)
 
     async def _read_in_time(self, shared: Shared[_Named, Json | None], key: _Named) -> Json | None:
         """What is there now; None also where the API server does not say so in time, or lately did not."""
@@ -813,7 +801,7 @@ def _events(
                 ordinals_start=ask.ordinals_start,
                 can_list=ask.can_list,
                 read=ask.read,
-                above=ask.above,
+                above=ask.above if ask.by.kind == "ReplicaSet" else None,
             )
         except (InvalidRequest, InvalidEvent) as error:
             _fail(ask, error)

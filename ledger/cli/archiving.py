@@ -16,7 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import run
 from ledger.errors import SetupProblem
 from ledger.log import fleets

@@ -9,7 +9,8 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ledger.cli.archiving import ArchiveOption, DetachedOption
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest, SetupProblem
 from ledger.log import fleets

@@ -11,16 +11,16 @@ later on, and says so: whoever starts a machine need not know what comes up firs
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log import partitions
 from ledger.log.database import NEWEST_SCHEMA, connect, parse, schema_version
-from ledger.log.embedded import server
+
+if TYPE_CHECKING:
+    from ledger.log.embedded.server import Server
 
 DatabaseUrl = Annotated[
     str | None,
@@ -58,15 +58,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines."
 
 RECONNECT_SECONDS: Final = 1.0
 
-aside = Console(stderr=True, highlight=False, markup=False, emoji=False)
-"""What a command says besides its answer goes here, so that its answer can be piped.
-
-Often others wrote some of it, so nothing in it is markup unless the call says so.
-"""
-
 
 def complain(trouble: object) -> None:
     """Say what a command cannot do, or what somebody has to look at."""
+    # Most commands complain of nothing, and would wait for what prints it.
+    from rich.text import Text
+
+    from ledger.cli.aside import aside
+
     aside.print(Text.assemble(("ledger:", "bold"), f" {trouble}"), soft_wrap=True)
 
 
@@ -114,8 +113,12 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
             await stop.wait()
 
 
-async def start_embedded(data: Path | None) -> server.Server:
+async def start_embedded(data: Path | None) -> "Server":
     """The embedded server, running."""
+    # Whoever has a database of their own needs neither.
+    from ledger.cli.aside import aside
+    from ledger.log.embedded import server
+
     running = await server.start(
         data or server.default_data_directory(), say=lambda line: aside.print(line, style="dim")
     )

@@ -27,7 +27,7 @@ from ledger.api.readers import Reader
 from ledger.api.readiness import Readiness
 from ledger.api.server import Listening
 from ledger.api.service import Behind, application, openapi
-from ledger.cli.database import aside
+from ledger.cli.aside import aside
 from ledger.cli.explain import diff
 from ledger.cli.explain import main as explain
 from ledger.cli.metrics import collecting

@@ -13,15 +13,8 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ledger.cli import standing
-from ledger.cli.database import (
-    AsJson,
-    CreateFleets,
-    Data,
-    DatabaseUrl,
-    aside,
-    locate,
-    opens_fleets,
-)
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, CreateFleets, Data, DatabaseUrl, locate, opens_fleets
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import fleets, lines

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from ledger.cli import logs
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate, waited_for
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate, waited_for
 from ledger.cli.deciding import holder
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort

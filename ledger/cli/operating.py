@@ -12,12 +12,12 @@ import structlog
 import typer
 
 from ledger.cli import logs
+from ledger.cli.aside import aside
 from ledger.cli.database import (
     RECONNECT_SECONDS,
     AsJson,
     Data,
     DatabaseUrl,
-    aside,
     complain,
     locate,
     pause,

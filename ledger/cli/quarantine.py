@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.operator import operator
 from ledger.cli.run import run
 from ledger.cli.tables import print_table
@@ -58,8 +59,15 @@ def list_command(
     for name in ("number", "address", "reason", "detail", "outcome"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(str(row.position), row.address, row.reason, row.detail, row.outcome or "")
+        table.add_row(str(row.position), row.address, row.reason, row.detail, _told(row))
     print_table(table)
+
+
+def _told(row: Quarantined) -> str:
+    """What became of it, by whom and why."""
+    if row.outcome is None:
+        return ""
+    return f"{row.outcome} by {row.settled_by}: {row.settled_why}"
 
 
 @app.command("show")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.operator import operator
 from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.errors import InvalidRequest, SetupProblem

@@ -18,7 +18,8 @@ from rich.progress import (
 )
 
 from ledger.cli.archiving import ArchiveOption, DetachedOption
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import REFUSED, run
 from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem

@@ -11,12 +11,12 @@ import typer
 
 from ledger.cli import logs
 from ledger.cli.archiving import DetachedOption
+from ledger.cli.aside import aside
 from ledger.cli.database import (
     RECONNECT_SECONDS,
     AsJson,
     Data,
     DatabaseUrl,
-    aside,
     locate,
     pause,
     waited_for,

@@ -12,7 +12,8 @@ from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.intake import ClockOption
 from ledger.cli.run import run_until_asked
 from ledger.cli.simulator.history import Simulation

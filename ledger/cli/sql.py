@@ -14,7 +14,8 @@ import typer
 from rich.table import Table
 
 from ledger.cli import arrow_files
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.run import MISCONFIGURED, exit_code, run
 from ledger.cli.statements import parted
 from ledger.cli.tables import print_table

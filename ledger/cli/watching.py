@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.decision_lines import line
 from ledger.cli.run import run_until_asked
 from ledger.cli.standing import lag

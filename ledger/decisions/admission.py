@@ -120,11 +120,10 @@ def previous(world: World, decided: Admission) -> DecisionNumber | None:
 def _wanted(world: World, workload: WorkloadUpserted, fact: AdmissionRequested) -> int:
     """How many replicas of a workload there are to be in the cluster that asks.
 
-    That is its share where it is divided. What a Deployment's ReplicaSet said of it when that was read for
-    this very admission is newer than what was told.
+    That is its share where it is divided. What it, or its ReplicaSet, said when that was read for this very
+    admission is newer than what was told.
     """
-    is_whole = wish(workload) is None
-    if is_whole and workload.kind == "Deployment" and fact.replicas is not None:
+    if wish(workload) is None and fact.replicas is not None:
         return fact.replicas
     share = replicas_in(world, workload, fact.cluster)
     return workload.replicas if share is None else share

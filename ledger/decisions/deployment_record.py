@@ -152,11 +152,13 @@ def _lost_to(turn: Turn) -> Losers:
     if turn.placed is None:
         return NO_LOSERS
     assert turn.nodes is not None
-    return losers_of(turn.nodes, turn.counts, turn.placed)
+    return losers_of(turn.nodes, turn.counts, turn.placed, most=turn.world.losers_named)
 
 
-def losers_of(nodes: Nodes, held: Counter[NodeName], served: Served) -> Losers:
-    """Who got nothing, and why, where each node holds so many."""
+def losers_of(
+    nodes: Nodes, held: Counter[NodeName], served: Served, *, most: int = LOSERS_NAMED
+) -> Losers:
+    """Who got nothing, and why, where each node holds so many; ``most`` of them are named."""
     request, placed, among = served
     passed_over, passed_by = nodes.passed_over, nodes.rules.passed_by
     names, takers, counted = nodes.onlookers(among)
@@ -186,7 +188,7 @@ def losers_of(nodes: Nodes, held: Counter[NodeName], served: Served) -> Losers:
             loses = why[name] if name in why else by_room[nodes.had_room(name, least)]
         if loses is not None:
             named.append((name, loses))
-        if len(named) == LOSERS_NAMED:
+        if len(named) == most:
             break
     return Losers(tuple(sorted((+counts).items())), tuple(named))
 

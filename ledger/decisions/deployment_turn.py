@@ -483,7 +483,7 @@ class Turn:
         others = {
             name: "other_class" for name in nodes.seen if among not in {"all", nodes.class_of(name)}
         }
-        return losers(sorted(({**nodes.passed_over, **others}).items()))
+        return losers(sorted(({**nodes.passed_over, **others}).items()), self.world.losers_named)
 
     def _put(self, one: Instance) -> None:
         assert self.nodes is not None

@@ -61,7 +61,7 @@ from ledger.facts.canonical import Plain, digest
 from ledger.facts.disk import VolumeUpserted
 from ledger.facts.disk_placement import DiskPlacement, Gone, InForce, Weighed, WhyPlaced
 from ledger.facts.policy import DiskPolicy
-from ledger.facts.reason import LOSERS_NAMED, NO_LOSERS, RETRIED, Losers
+from ledger.facts.reason import NO_LOSERS, RETRIED, Losers
 from ledger.facts.refusal import Refusal
 from ledger.reducers import volumes
 from ledger.reducers.replicas import (
@@ -331,7 +331,8 @@ class _Turn:
                 waits_for=WAITS_FOR_DISKS,
                 detail=(("expansion", more), ("expansion_short", max(amounts))),
                 losers=_losers(
-                    [(name, f"{one.code} {one.value} {one.bound}") for name, one in short]
+                    [(name, f"{one.code} {one.value} {one.bound}") for name, one in short],
+                    self.world.losers_named,
                 ),
             )
             return
@@ -355,7 +356,7 @@ class _Turn:
             situation,
             self._occupants(),
             name,
-            first=LOSERS_NAMED + 1,
+            first=self.world.losers_named + 1,
         )
         found = step.found
         if not isinstance(found, Placed):
@@ -433,7 +434,7 @@ class _Turn:
         self, step: Step, found: Placed, why: WhyPlaced, instead: Replica | None
     ) -> record.Step:
         choice = found.choice
-        nodes, disks = _stages(choice)
+        nodes, disks = _stages(choice, self.world.losers_named)
         return record.Step(
             replica=found.replica,
             why=why,
@@ -467,7 +468,8 @@ class _Turn:
             why[loser.address] = (
                 _kept(told, loser.rung) if isinstance(told, Kept) else _passed_over(told)
             )
-        return Losers(tuple(sorted(counts.items())), tuple(sorted(why.items())[:LOSERS_NAMED]))
+        named = sorted(why.items())[: self.world.losers_named]
+        return Losers(tuple(sorted(counts.items())), tuple(named))
 
     def _out_of_service(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self._touched() | self.busy):
@@ -614,10 +616,10 @@ def _gone(why: WhyPlaced) -> record.WhyReleased:
     return why
 
 
-def _losers(named: list[tuple[str, str]]) -> Losers:
+def _losers(named: list[tuple[str, str]], most: int) -> Losers:
     """What a record says of these; they are counted by the code that their reason begins with."""
     counts = Counter(reason.partition(" ")[0] for _, reason in named)
-    return Losers(tuple(sorted(counts.items())), tuple(named[:LOSERS_NAMED]))
+    return Losers(tuple(sorted(counts.items())), tuple(named[:most]))
 
 
 def _kept(kept: Kept, rung: RungName | None) -> str:
@@ -637,17 +639,17 @@ def _address(why: dict[str, str], host: str, disk: str) -> str:
     return f"{host}/{disk}"
 
 
-def _stages(choice: Choice) -> tuple[tuple[Weighed, ...], tuple[Weighed, ...]]:
+def _stages(choice: Choice, losers: int) -> tuple[tuple[Weighed, ...], tuple[Weighed, ...]]:
     """Who was weighed, the best and the first that came after it; nobody where nothing was scored."""
     if choice.node_stage is None or choice.disk_stage is None:
         return (), ()
-    return _ranked(choice.node_stage), _ranked(choice.disk_stage)
+    return _ranked(choice.node_stage, losers), _ranked(choice.disk_stage, losers)
 
 
-def _ranked(stage: Weighing) -> tuple[Weighed, ...]:
+def _ranked(stage: Weighing, losers: int) -> tuple[Weighed, ...]:
     return tuple(
         Weighed(stage.names[place], _told(score), stage.usable[place])
-        for place, score in stage.ranking(LOSERS_NAMED + 1).items()
+        for place, score in stage.ranking(losers + 1).items()
     )
 
 

@@ -132,7 +132,7 @@ def answer(_: World, world: World, question: Question, causes: Causes) -> tuple[
             reason=answered.reason,
             waits_for=answered.waits_for,
             detail=answered.detail,
-            losers=losers(asked.passed_over),
+            losers=losers(asked.passed_over, world.losers_named),
             because=because,
         )
     else:
@@ -515,7 +515,7 @@ def _division(
             for cluster in sorted(previous)
             if previous[cluster] and cluster not in divided.allocation
         ),
-        losers=losers((*asked.passed_over, *not_selected)),
+        losers=losers((*asked.passed_over, *not_selected), world.losers_named),
         because=because,
         fairness=divided.fairness,
         target=divided.target,

@@ -16,6 +16,9 @@ from ledger.units import DecisionNumber, Microseconds, Subject
 LOSERS_NAMED: Final = 16
 """How many losers a record names; the rest is counted by reason and can be recomputed."""
 
+EVERYBODY: Final = 2**31 - 1
+"""More than there ever are."""
+
 Kind = Literal[
     "division",
     "capacity_class",
@@ -89,10 +92,10 @@ class Losers:
 NO_LOSERS: Final = Losers()
 
 
-def losers(passed_over: Sequence[tuple[str, str]]) -> Losers:
+def losers(passed_over: Sequence[tuple[str, str]], named: int = LOSERS_NAMED) -> Losers:
     """What a record says of these names and reasons, which come in order."""
     counts = Counter(why for _, why in passed_over)
-    return Losers(tuple(sorted(counts.items())), tuple(passed_over[:LOSERS_NAMED]))
+    return Losers(tuple(sorted(counts.items())), tuple(passed_over[:named]))
 
 
 def losers_plain(losers: Losers) -> Plain:

@@ -84,7 +84,8 @@ def requested(world: World, fact: AdmissionRequested) -> World:
         assert isinstance(pod, PodObserved), f"{subject} is no pod"
         if is_active(pod):
             template = _adopted(template, pod, _here(world))
-    return _with_template(world, found.replicaset, template)
+    # What its pods are is remembered from now on, so there may be some to be lowered.
+    return _may_be_short(_with_template(world, found.replicaset, template), found.replicaset)
 
 
 def answered(world: World, decision: Decision, outcome: Admission) -> World:

@@ -19,7 +19,7 @@ from ledger.facts.cluster import Labels, NodeUpserted
 from ledger.facts.division import Division
 from ledger.facts.genesis import Genesis, policy_digest
 from ledger.facts.policy import Policy
-from ledger.facts.reason import Cause, Deadline, Kind
+from ledger.facts.reason import LOSERS_NAMED, Cause, Deadline, Kind
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Book
@@ -266,6 +266,11 @@ class World:
     """What it took away, in order."""
     turned: Map[Account, None]
     """Of what it, or a decision because of it, changed the page in the book."""
+    losers_named: int = field(
+        default=LOSERS_NAMED, compare=False, repr=False, metadata={BESIDE: True}
+    )
+    """How many of those who lose a decision names. Whoever makes one again to see all of them asks for
+    more; nothing else depends on it."""
 
     @property
     def fleet(self) -> FleetName:

@@ -113,6 +113,10 @@ class Quarantined:
     type: str | None
     outcome: str | None
     quarantined_at: datetime
+    settled_by: str | None
+    settled_why: str | None
+    settled_at: datetime | None
+    """All three None while it waits."""
 
 
 async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
@@ -203,7 +207,8 @@ async def quarantined(
 ) -> list[Quarantined]:
     """The newest messages in quarantine, those that still wait or all."""
     rows = await connection.fetch(
-        "SELECT position, address, reason, detail, fleet, type, outcome, quarantined_at"
+        "SELECT position, address, reason, detail, fleet, type, outcome, quarantined_at,"
+        "       settled_by, settled_why, settled_at"
         "  FROM ledger_api.quarantine WHERE outcome IS NULL OR $1"
         " ORDER BY position DESC LIMIT $2",
         everything,

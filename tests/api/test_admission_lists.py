@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from ledger.admission import asking
-from ledger.api import admitting, kubernetes
+from ledger.api import kubernetes
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log.admissions import AdmissionDesk, Asked, Build, Policies
 from ledger.log.fleets import Fleet
@@ -192,6 +192,14 @@ def listed_replicaset(name: str, replicas: int, *, version: str) -> Json:
     }
 
 
+def listed_set(name: str, replicas: int, *, start: int = 0) -> Json:
+    """A StatefulSet, as an API server has it."""
+    return {
+        "metadata": {"namespace": "shop", "name": name, "uid": f"uid-of-{name}", "labels": {}},
+        "spec": {"replicas": replicas, "ordinals": {"start": start}},
+    }
+
+
 async def test_a_replicaset_that_has_more_than_was_told_is_read_and_its_pods_need_no_list(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -348,10 +356,9 @@ async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_t
 
 
 async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read_of_it_before_counts(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+    postgres: Postgres,
 ) -> None:
-    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
-    slow = Slow({"spec": {"ordinals": {"start": 10}}}, seconds=0.0)
+    slow = Slow(listed_set("read-db", 5, start=10), seconds=0.0)
     async with beside(postgres, slow) as webhook:
         await webhook.tell(
             deployment("read-db", 5, "3", kind="StatefulSet"),
@@ -682,10 +689,9 @@ async def test_a_statefulset_that_nobody_tells_of_is_read(
     webhook: Webhook, objects: Objects
 ) -> None:
     notes = {"distributed-scheduling/min-available": "4"}
-    metadata = {"namespace": "shop", "name": "untold-db", "labels": {}, "annotations": notes}
-    objects.lists["statefulsets"] = [
-        {"metadata": metadata, "spec": {"replicas": 5, "ordinals": {"start": 1}}}
-    ]
+    listed = listed_set("untold-db", 5, start=1)
+    listed["metadata"]["annotations"] = notes
+    objects.lists["statefulsets"] = [listed]
 
     answers = [
         await webhook.mutate(review(pod(("StatefulSet", "untold-db"), name=f"untold-db-{ordinal}")))
@@ -709,13 +715,25 @@ async def test_what_cannot_be_read_of_a_replicaset_leaves_its_pods(
     assert answer.warnings == ["ledger: the workload is not known, the pod is left as it is"]
 
 
+async def test_a_statefulset_that_grew_before_anybody_told_is_as_large_as_it_says(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("grown-db", 3, "1", kind="StatefulSet"))
+    objects.lists["statefulsets"] = [listed_set("grown-db", 9)]
+
+    answers = [
+        await webhook.mutate(review(pod(("StatefulSet", "grown-db"), name=f"grown-db-{ordinal}")))
+        for ordinal in (1, 2, 4, 5)
+    ]
+
+    assert classes(answers) == ["od", "od", "od", "spot"], "more than half of nine"
+
+
 async def test_ordinals_of_a_statefulset_begin_where_it_says(
     webhook: Webhook, objects: Objects
 ) -> None:
     await webhook.tell(deployment("late-db", 5, "3", kind="StatefulSet"))
-    objects.lists["statefulsets"] = [
-        {"metadata": {"name": "late-db", "labels": {}}, "spec": {"ordinals": {"start": 10}}}
-    ]
+    objects.lists["statefulsets"] = [listed_set("late-db", 5, start=10)]
 
     answers = [
         await webhook.mutate(review(pod(("StatefulSet", "late-db"), name=f"late-db-{ordinal}")))
@@ -726,16 +744,13 @@ async def test_ordinals_of_a_statefulset_begin_where_it_says(
 
 
 async def test_where_ordinals_begin_is_remembered_where_it_cannot_be_read(
-    webhook: Webhook, objects: Objects, monkeypatch: pytest.MonkeyPatch
+    webhook: Webhook, objects: Objects
 ) -> None:
-    monkeypatch.setattr(admitting, "START_SECONDS", 0.0)
     await webhook.tell(
         deployment("kept-db", 5, "3", kind="StatefulSet"),
         deployment("told-db", 5, "3", kind="StatefulSet", ordinals_start=10),
     )
-    objects.lists["statefulsets"] = [
-        {"metadata": {"name": "kept-db", "labels": {}}, "spec": {"ordinals": {"start": 10}}}
-    ]
+    objects.lists["statefulsets"] = [listed_set("kept-db", 5, start=10)]
 
     async def asked(name: str, ordinal: int) -> Answer:
         return await webhook.mutate(review(pod(("StatefulSet", name), name=f"{name}-{ordinal}")))

@@ -246,7 +246,13 @@ def test_a_quarantined_line_can_be_closed(ledger: Command, file: Path) -> None:
         ledger("quarantine", "discard", str(row["position"]), "--why", "noise")
 
     assert ledger("quarantine", "list", "--json").stdout == ""
-    assert ledger("quarantine", "list", "--all", "--json").stdout.count('"discarded"') == 2
+    settled = [
+        json.loads(row)
+        for row in ledger("quarantine", "list", "--all", "--json").stdout.splitlines()
+    ]
+    assert [(row["outcome"], row["settled_why"]) for row in settled] == [("discarded", "noise")] * 2
+    assert all(row["settled_by"] and row["settled_at"] for row in settled)
+    assert "discarded by" in ledger("quarantine", "list", "--all").stdout
 
 
 def test_maintain_makes_partitions_and_finds_nothing_missing(ledger: Command, file: Path) -> None:
@@ -344,6 +350,24 @@ def test_a_command_is_loaded_without_the_others() -> None:
     assert "ledger.cli.standing" in loaded
     assert "ledger.cli.sealing" not in loaded
     assert "ledger.decisions.decide" not in loaded
+
+
+def test_explaining_loads_neither_a_server_nor_what_prints_complaints_nor_what_computes() -> None:
+    """A person waits for all of it, each time."""
+    script = (
+        "import sys\n"
+        "from ledger.cli.commands import as_asked\n"
+        "as_asked(['explain'])\n"
+        "print(*sys.modules)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    loaded = done.stdout.decode().split()
+    assert "ledger.cli.explain.main" in loaded
+    for name in ("ledger.log.embedded.server", "rich.console", "pydantic", "sqlalchemy"):
+        assert name not in loaded
+    assert not [name for name in loaded if name.startswith(("ledger.core.", "ledger.decisions."))]
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,10 @@ class Engine:
                 break
             cluster.advance()
         wanted, above = None, None
+        if self.reader:
+            wanted = _wanted(asked, cluster)
         if self.reader and asked.owner[0] == "ReplicaSet":
             above = cluster.replicasets[asked.owner[1]].replicas
-            wanted = _wanted(asked, cluster)
-        elif self.reader and not self._knows_workload(cluster):
-            wanted = _wanted(asked, cluster)
         request = admitted(
             asked.uid,
             CLUSTER,

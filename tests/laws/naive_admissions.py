@@ -356,7 +356,7 @@ class NaiveAdmissions:
 
     def _wanted(self, workload: WorkloadUpserted, fact: AdmissionRequested) -> int:
         """How many are wanted in a cluster; as long as they are not divided, all."""
-        if (workload.kind, workload.division) == ("Deployment", None) and fact.replicas is not None:
+        if workload.division is None and fact.replicas is not None:
             return fact.replicas
         last = self.fleet.last.get(f"{workload.namespace}/{workload.name}")
         if workload.division is None or last is None or not last.in_force:

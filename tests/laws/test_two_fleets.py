@@ -171,6 +171,33 @@ def test_pods_that_others_place_are_told_to_go_alike() -> None:
     assert reached["admission"], "otherwise nobody had a reservation"
 
 
+@pytest.mark.parametrize("can_list", [True, False])
+def test_pods_that_nobody_admitted_are_too_many_once_somebody_asks_for_another(
+    *, can_list: bool
+) -> None:
+    above = ("ReplicaSet", "web-7")
+    facts: list[Fact] = [
+        cluster_up("m1"),
+        node_up("m1", "n1", labels={CAPACITY: "on-demand"}),
+        workload_up("shop/web", 2, min_available="1"),
+        replicaset_up("m1", "shop", "web-7", ("Deployment", "web"), replicas=2),
+        *(
+            pod_seen("m1", "shop", f"web-7-{name}", owner=above, template_hash="7", node="n1")
+            for name in "ab"
+        ),
+        admitted("u0", "m1", "shop", above, "7", can_list=can_list),
+        pods_listed("u0", "7", [], ["web-7-a"]),
+        bypassed("u0"),
+    ]
+
+    reached: Counter[str] = Counter()
+    assert difference([Happening(each, SECOND) for each in facts], reached) is None
+
+    assert (reached["proposal surplus"] > 0) == can_list, (
+        "nobody comes yet where a list is waited for"
+    )
+
+
 def test_whatever_happens_to_pods_of_which_too_many_are_on_demand_is_told_alike() -> None:
     above, named = ("ReplicaSet", "web-7"), "shop/web"
     web = workload_up(named, 3, min_available="3")

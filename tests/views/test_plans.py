@@ -96,3 +96,33 @@ async def test_what_is_asked_for_is_found_by_an_index(database_url: str, asked: 
     assert "past_placements" not in whole
     if asked != "all then":
         assert "placements" not in whole
+
+
+@pytest.mark.parametrize("source", ["placements", "placements_as_of('small', 70000)"])
+async def test_a_small_fleet_is_asked_about_without_reading_a_large_one(
+    database_url: str, source: str
+) -> None:
+    operator = await connect(database_url, None)
+    reader = await connect(database_url, "ledger_reader")
+    try:
+        for number, name, places in ((1, "small", 100), (2, "large", 100000)):
+            await operator.execute(
+                "INSERT INTO ledger.fleets (number, name, clock) VALUES ($1, $2, 'wall')",
+                *(number, name),
+            )
+            await operator.execute(
+                "INSERT INTO ledger.placements"
+                " (fleet, kind, subject, cluster, node, count, number, since_position)"
+                " SELECT $1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w, w"
+                "   FROM generate_series(1, $2::bigint) w",
+                *(number, places),
+            )
+        await operator.execute("VACUUM ANALYZE ledger.placements")
+
+        plan = await planned(reader, f"SELECT * FROM ledger_api.{source} WHERE fleet = 'small'")
+    finally:
+        await operator.close()
+        await reader.close()
+
+    whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
+    assert "placements" not in whole

@@ -5,7 +5,7 @@ is found by an index, but for a name without its namespace; the history is not f
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final, cast, get_args
 
 import typer
@@ -22,6 +22,7 @@ from ledger.cli.explain.undecided import NewerWish, Undecided
 from ledger.cli.explain.why_not import WhyNot, why_not
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest
+from ledger.facts.decision import record
 from ledger.log.database import Connection, connected, refusals_named
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Place, Recorded
@@ -75,6 +76,14 @@ def explain(
             " and what went in against the digest of that. Exit code 1: something differs.",
         ),
     ] = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Name everybody who was weighed or lost, where the record names the first 16: the"
+            " decision is made again from the log, by a login that may read it as `ledger replay` does.",
+        ),
+    ] = False,
     fleet: Fleet = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -91,7 +100,16 @@ def explain(
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
-                return await _explained(connection, what, kind, at, place, fleet, checks=checks)
+                return await _explained(
+                    connection,
+                    what,
+                    kind,
+                    at,
+                    place,
+                    fleet,
+                    checks=checks,
+                    again_from=url if full else None,
+                )
 
     explained = run(main)
     match explained:
@@ -145,6 +163,8 @@ class Explained:
     pod: Pod | None
     why_not: WhyNot | None
     checked: Checked | None
+    full: bool
+    """Whether nobody was left out of ``of``."""
 
     @property
     def differs(self) -> bool:
@@ -160,6 +180,7 @@ class Explained:
             "pod": None if self.pod is None else telling.event(self.pod.seen),
             "why_not": None if self.why_not is None else asdict(self.why_not),
             "checked": None if self.checked is None else asdict(self.checked),
+            "full": json.loads(record(self.of.decision)) if self.full else None,
         }
 
     def show(self) -> None:
@@ -188,6 +209,7 @@ async def _explained(
     *,
     checks: bool = False,
     called: str = "--at",
+    again_from: str | None = None,
 ) -> Explained | Undecided:
     named = await finding.fleet_of(connection, fleet, what)
     position = await finding.position_at(connection, named, at, called=called)
@@ -197,6 +219,9 @@ async def _explained(
         return meant
     of = await derive(connection, meant.recorded, at=until)
     again = telling.questions(of)
+    as_recorded = of
+    if again_from is not None:
+        of = replace(of, recorded=await _with_everybody(again_from, of.recorded))
     sections = telling.tell(of, again)
     parts = await _parts(connection, named, meant, at=until)
     standing = await derivations.open_refusals(connection, named, parts, at=position)
@@ -230,9 +255,35 @@ async def _explained(
         sections.why_not += why.lines
     checked = None
     if checks:
-        checked = check(of, again, await derivations.columns_apart(connection, of.recorded))
+        apart = await derivations.columns_apart(connection, as_recorded.recorded)
+        checked = check(as_recorded, again, apart)
         sections.checked += checked.lines
-    return Explained(of, again, sections, standing, places, waits, pod, why, checked)
+    return Explained(
+        of,
+        again,
+        sections,
+        standing,
+        places,
+        waits,
+        pod,
+        why,
+        checked,
+        full=again_from is not None,
+    )
+
+
+async def _with_everybody(url: str, recorded: Recorded) -> Recorded:
+    """The decision made again from the log, with nobody left out."""
+    # What decides takes longer to load than a decision takes to read, and only this asks for it.
+    from ledger.log import fleets
+    from ledger.replay.everybody import with_everybody
+    from ledger.replay.histories import READER, DatabaseHistory
+
+    async with connected(url, READER) as log:
+        fleet = await fleets.find(log, recorded.decision.fleet)
+        assert fleet is not None, "it has decided something"
+        whole = await with_everybody(DatabaseHistory(log, fleet), recorded.decision)
+    return recorded._replace(decision=whole)
 
 
 async def _places(

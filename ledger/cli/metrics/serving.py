@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector as Registered
 
-from ledger.cli.database import aside
+from ledger.cli.aside import aside
 from ledger.cli.metrics.options import LOOPBACK
 from ledger.errors import SetupProblem
 

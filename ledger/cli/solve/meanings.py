@@ -4,12 +4,13 @@ They stand apart from the questions, which take longer to load than a record tak
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ledger.core.division.static_weight import Branch
-from ledger.core.placement.reasons import Reason
+if TYPE_CHECKING:
+    from ledger.core.division.static_weight import Branch
+    from ledger.core.placement.reasons import Reason
 
-WHAT_A_BRANCH_DOES: Final[Mapping[Branch, str]] = {
+WHAT_A_BRANCH_DOES: Final[Mapping["Branch", str]] = {
     "keep": "the last result still fits, nothing moves",
     "exact": "the floors leave nothing over, there is only one fair division",
     "partial_fit": "those that stayed keep what they have, the newcomers take the rest",
@@ -20,7 +21,7 @@ WHAT_A_BRANCH_DOES: Final[Mapping[Branch, str]] = {
 }
 """Which rule made a division by static weight."""
 
-WHY_IT_GOT_SO_MANY: Final[Mapping[Reason, str]] = {
+WHY_IT_GOT_SO_MANY: Final[Mapping["Reason", str]] = {
     "raised": "raised to the level",
     "last_round": "raised to the level, and one of the last round",
     "topped_up": "topped up",

@@ -15,7 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from ledger.cli.database import AsJson, Data, DatabaseUrl, aside, complain, locate
+from ledger.cli.aside import aside
+from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import run
 from ledger.cli.what_if import pictures, telling

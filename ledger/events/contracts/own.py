@@ -82,7 +82,7 @@ class AdmissionRequested(Contract):
     can_list: bool = False
     """Whether whoever asks can list the template's pods, if the answer says so first."""
     replicas: ReplicaCount | None = None
-    """How many pods its workload wants, as read while it was asked. Of a Deployment that is not divided it counts before what was told, of others where nothing was."""
+    """How many pods its workload wants, as read while it was asked. Where it is not divided, that counts before what was told of it."""
     min_available: Text | None = None
     """The annotation of the workload that was read with it."""
     replicaset_replicas: ReplicaCount | None = None
