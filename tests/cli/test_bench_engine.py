@@ -12,6 +12,7 @@ from ledger.cli.bench.engine_memory import in_memory
 from ledger.cli.bench.engine_nodes import node_events
 from ledger.cli.bench.engine_size import LARGEST, told
 from ledger.cli.bench.main import app
+from ledger.cli.commands import MISUSED
 from ledger.cli.simulator.sizes import Sizes
 from ledger.log.folding import event as decoded
 
@@ -115,7 +116,14 @@ def test_a_part_without_a_server_prints_one_line(part: str) -> None:
 
 @pytest.mark.parametrize("part", ["size", "snapshot"])
 def test_what_fills_the_memory_is_measured_alone(part: str) -> None:
-    assert bench("--part", part, "--part", "memory", code=64) == []
+    assert bench("--part", part, "--part", "memory", code=MISUSED) == []
+
+
+def test_one_fleet_is_raised_for_size_and_snapshot() -> None:
+    size, snapshot = bench("--part", "size", "--part", "snapshot")
+
+    assert (size["part"], snapshot["part"]) == ("size", "snapshot")
+    assert size["events"] == snapshot["events"]
 
 
 def test_a_missed_bar_is_an_exit_code_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
