@@ -158,6 +158,8 @@ class NaiveDeployments:
     known: dict[str, Question] = field(default_factory=dict)
     known_lives: dict[str, int] = field(default_factory=dict)
     known_classes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    known_kinds: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Of whom a target is, by which even those who have none said have one: a lone replica's is one."""
     known_pods: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     known_reclaimed: set[tuple[str, int]] = field(default_factory=set)
     known_ground: dict[str, Any] = field(default_factory=dict)
@@ -339,6 +341,15 @@ class NaiveDeployments:
                         questions[f"{name}@{cluster}"] = asked
         return questions
 
+    def _kinds(self) -> dict[str, tuple[Any, ...]]:
+        kinds = {}
+        for name, fact in self.fleet.all("workload").items():
+            life = self.fleet.life("workload", name)
+            for cluster, share in self.fleet.shares(name).items():
+                if share:
+                    kinds[f"{name}@{cluster}"] = (life, fact.min_available, fact.kind)
+        return kinds
+
     def _touch(self) -> None:
         self._forget_the_dead()
         before, self.known = self.known, self._questions()
@@ -372,6 +383,10 @@ class NaiveDeployments:
                 self.classes_touched.add(subject)
                 if subject in self.refused:
                     self._mark(subject)
+        kinds, self.known_kinds = self.known_kinds, self._kinds()
+        for subject in kinds.keys() & self.known_kinds.keys() & self.refused.keys():
+            if kinds[subject] != self.known_kinds[subject]:
+                self._mark(subject)
 
     def _forget_the_dead(self) -> None:
         """What a life was to be asked the next one is not."""

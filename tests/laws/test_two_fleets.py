@@ -16,7 +16,7 @@ from ledger.decisions.step import Step
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.deployment import Deployment
 from ledger.facts.event import Fact
-from ledger.facts.workload import PodObserved, WorkloadRescheduled
+from ledger.facts.workload import PodObserved, WorkloadKind, WorkloadRescheduled
 from ledger.reducers.instances import workload_of
 from ledger.reducers.world import World
 from ledger.units import NodeName, Replicas, Subject, Uid
@@ -169,6 +169,27 @@ def test_pods_that_others_place_are_told_to_go_alike() -> None:
     assert reached["proposal repair"] > 5, "otherwise nobody was short"
     assert reached["repair"], "otherwise nobody was told to go"
     assert reached["admission"], "otherwise nobody had a reservation"
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
+def test_a_lone_replica_that_found_no_node_is_asked_again_when_its_kind_needs_no_such_node(
+    kind: WorkloadKind,
+) -> None:
+    lone = replace(
+        workload_up("shop/db", 1, kind="StatefulSet", cluster="m1"), deploy=deployed("GLOBAL")
+    )
+    facts: list[Fact] = [
+        cluster_up("m1"),
+        node_up("m1", "n1", labels={CAPACITY: "spot"}),
+        lone,
+        replace(lone, kind=kind),
+    ]
+
+    reached: Counter[str] = Counter()
+    assert difference([Happening(each, SECOND) for each in facts], reached) is None
+
+    assert reached["refusal no_eligible_node"] == 1
+    assert reached["deployment"] == (kind == "Job")
 
 
 @pytest.mark.parametrize("can_list", [True, False])
