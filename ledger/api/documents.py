@@ -176,6 +176,10 @@ class SetAside(Document):
     outcome: Literal["released", "discarded"] | None
     released_position: int | None
     quarantined_at: datetime
+    settled_by: str | None
+    settled_why: str | None
+    settled_at: datetime | None
+    """Who released or discarded it, why and when; null while it waits."""
 
 
 class Quarantine(Document):

@@ -67,7 +67,9 @@ def _told(row: Quarantined) -> str:
     """What became of it, by whom and why."""
     if row.outcome is None:
         return ""
-    return f"{row.outcome} by {row.settled_by}: {row.settled_why}"
+    assert row.settled_at is not None, "it was settled at some time"
+    at = f"{row.settled_at:%Y-%m-%d %H:%M}"
+    return f"{row.outcome} by {row.settled_by} on {at}: {row.settled_why}"
 
 
 @app.command("show")

@@ -192,7 +192,8 @@ async def quarantine(
     """Messages set aside, the newest first, below position ``before``; None is every fleet."""
     rows = await connection.fetch(
         "SELECT position, address, fleet, reason, detail, source, id, type, subject, outcome,"
-        "       released_position, quarantined_at FROM ledger_api.quarantine"
+        "       released_position, quarantined_at, settled_by, settled_why, settled_at"
+        "  FROM ledger_api.quarantine"
         " WHERE ($1::text[] IS NULL OR fleet = ANY($1)) AND ($2 OR outcome IS NULL)"
         "   AND ($3::bigint IS NULL OR position < $3) ORDER BY position DESC LIMIT $4",
         fleets,

@@ -249,6 +249,12 @@ async def test_the_client_asks_for_all_of_it(service: Service) -> None:
             corrected = json.loads(cluster_line(9, fleet="mine"))
             released = ledger.release(aside["position"], why="fixed", corrected=corrected)
             assert released["fleet"] == "mine"
+            every = {one["position"]: one for one in ledger.quarantine(everything=True)}
+            told_of = every[aside["position"]]
+            assert (told_of["outcome"], told_of["settled_why"]) == ("released", "fixed")
+            assert (aside["settled_by"], aside["settled_at"]) == (None, None)
+            assert told_of["settled_by"]
+            assert told_of["settled_at"] >= told_of["quarantined_at"]
             with pytest.raises(client.Refused, match="not_settled"):
                 ledger.discard(aside["position"], why="again")
             with pytest.raises(client.Refused, match="unknown_fleet"):
