@@ -10,6 +10,7 @@ clock says. Postgres ends such a transaction where it waits for the next command
 waits for the rest of one: that is left to whoever wants the lease.
 """
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ LOCK_SECONDS: Final = 2
 
 FROZEN_SECONDS: Final = 15
 """As long as a transaction may be idle between two commands (``ledger.log.database.SESSION``)."""
+
+STILL_SECONDS: Final = 2
+"""For how long nothing comes of the rows that somebody copies before it is said that nothing will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +92,39 @@ RETURNING epoch
 async def _end_the_frozen(connection: asyncpg.Connection) -> None:
     """End connections of our own kind that have said nothing for long in the midst of a command.
 
-    To Postgres they are at work: none of its timeouts for the idle counts there. One that copies is
-    left alone, because there the rest of the command is the rows, for as long as they take.
+    To Postgres they are at work: none of its timeouts for the idle counts there. Of one that copies the
+    rest of the command is the rows, for as long as they take; so it is left alone while any come.
     """
     with suppress(asyncpg.InsufficientPrivilegeError):
+        before = await _waited_for(connection)
+        silent = {pid for pid, (_, copied) in before.items() if copied is None}
+        if len(silent) < len(before):
+            await asyncio.sleep(STILL_SECONDS)
+            after = await _waited_for(connection)
+            silent |= {pid for pid, seen in before.items() if after.get(pid) == seen}
         async with connection.transaction():
-            # Logins may look at, and end, what they began themselves; the role of a duty may not.
             await connection.execute("SET LOCAL ROLE NONE")
-            await connection.execute(_END_THE_FROZEN, FROZEN_SECONDS)
+            for pid in sorted(silent):
+                await connection.execute("SELECT pg_terminate_backend($1)", pid)
 
 
-_END_THE_FROZEN: Final = """
-SELECT pg_terminate_backend(pid)
-  FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid()
-   AND application_name = current_setting('application_name')
-   AND state = 'active' AND wait_event = 'ClientRead' AND query NOT ILIKE 'copy %'
-   AND query_start < clock_timestamp() - $1 * interval '1 second'
+async def _waited_for(connection: asyncpg.Connection) -> dict[int, tuple[datetime, int | None]]:
+    """Connections in whose command Postgres waits for more: since when, and how much was copied by then."""
+    async with connection.transaction():
+        # Logins may look at, and end, what they began themselves; the role of a duty may not.
+        await connection.execute("SET LOCAL ROLE NONE")
+        rows = await connection.fetch(_WAITED_FOR, FROZEN_SECONDS)
+    return {row["pid"]: (row["query_start"], row["copied"]) for row in rows}
+
+
+_WAITED_FOR: Final = """
+SELECT a.pid, a.query_start,
+       CASE WHEN a.query ILIKE 'copy %' THEN coalesce(p.bytes_processed, 0) END AS copied
+  FROM pg_stat_activity a LEFT JOIN pg_stat_progress_copy p USING (pid)
+ WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+   AND a.application_name = current_setting('application_name')
+   AND a.state = 'active' AND a.wait_event = 'ClientRead'
+   AND a.query_start < clock_timestamp() - $1 * interval '1 second'
 """
 
 

@@ -156,6 +156,52 @@ async def test_who_is_frozen_in_the_midst_of_a_command_keeps_its_heir_waiting_fo
         await heir.close()
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_who_is_frozen_while_it_copies_is_replaced_and_who_copies_slowly_is_not(
+    database_url: str,
+    anybody: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    goes_on: bool,
+) -> None:
+    monkeypatch.setattr(leases, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(leases, "FROZEN_SECONDS", 1)
+    monkeypatch.setattr(leases, "STILL_SECONDS", 1)
+    await lines.ingest(anybody, [cluster_line(1)])
+    fleet = await fleets.find(anybody, FleetName("test"))
+    assert fleet is not None
+    copying = await connect(database_url, "ledger_decider")
+    heir = await connect(database_url, "ledger_decider")
+
+    async def rows() -> AsyncIterator[bytes]:
+        while True:
+            yield b"1\t"
+            await asyncio.sleep(0.1 if goes_on else 60.0)
+
+    async def is_taken_over() -> bool:
+        return await leases.acquire(heir, fleet, "decide", holder="heir") is not None
+
+    held = await leases.acquire(copying, fleet, "decide", holder="copying")
+    assert held is not None
+    await leases.let_go(copying, held)
+    await copying.execute("BEGIN")
+    await leases.check(copying, held)
+    work = asyncio.create_task(
+        copying.copy_to_table("divisions", schema_name="ledger", source=rows())
+    )
+    try:
+        if goes_on:
+            assert not any([await is_taken_over() for _ in range(4)])
+            assert not work.done()
+        else:
+            await until(is_taken_over)
+    finally:
+        copying.terminate()
+        work.cancel()
+        await asyncio.wait({work})
+        await heir.close()
+
+
 async def test_since_when_survives_a_renewal_and_not_a_change_of_hands(
     anybody: asyncpg.Connection,
 ) -> None:
