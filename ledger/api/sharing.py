@@ -60,17 +60,22 @@ class Shared(Generic[K, V]):
                 one.cancel()
 
     async def _read_for(self, key: K, waiting: list[asyncio.Future[V]]) -> None:
+        reading = asyncio.ensure_future(self._read(key))
         try:
-            found = await self._read(key)
-        except asyncio.CancelledError:
-            for one in waiting:
+            await asyncio.wait({reading})
+        finally:
+            # Of a read that is not over nobody hears any more.
+            if reading.cancel():
+                for one in waiting:
+                    one.cancel()
+        # It is asked also where everybody has gone: an error that nobody asks for is complained of.
+        error = None if reading.cancelled() else reading.exception()
+        for one in waiting:
+            if one.done():
+                continue
+            if reading.cancelled():
                 one.cancel()
-            raise
-        except Exception as error:  # noqa: BLE001 - whoever waits for it is told, whatever it was
-            for one in waiting:
-                if not one.done():
-                    one.set_exception(error)
-        else:
-            for one in waiting:
-                if not one.done():
-                    one.set_result(found)
+            elif error is not None:
+                one.set_exception(error)
+            else:
+                one.set_result(reading.result())

@@ -50,7 +50,8 @@ class Objects:
     broken: bool = False
     hangs_up: bool = False
     """Whether it closes each connection behind its answer, and says nothing of that."""
-    connections: int = 0
+    connections: set[tuple[str, int]] = field(default_factory=set)
+    """From where it was asked: each connection has a port of its own."""
     said: Json | None = None
     """What it says whatever it is asked."""
     came: threading.Event = field(default_factory=threading.Event)
@@ -91,12 +92,9 @@ def server(objects: Objects) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def setup(self) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
-            objects.connections += 1
-            super().setup()
-
         def do_GET(self) -> None:
             assert self.headers["Authorization"] == "Bearer of-the-account"
+            objects.connections.add(self.client_address)
             found = objects.listed(self.path)
             body = b"" if found is None else json.dumps(found).encode()
             self.send_response(500 if found is None else 200)
@@ -419,7 +417,7 @@ def lists(server: str, tmp_path: Path, objects: Objects) -> Iterator[kubernetes.
     token = tmp_path / "token"
     token.write_text("of-the-account")
     objects.lists["replicasets"] = [listed_replicaset("kept", 3, version="93")]
-    objects.connections = 0
+    objects.connections.clear()
     objects.asked.clear()
     made = kubernetes.Kubernetes(kubernetes.Server(server, None, token))
     yield made
@@ -434,10 +432,10 @@ async def test_a_connection_is_kept_and_another_one_opened_where_it_was_closed(
 
     try:
         assert [await found() for _ in range(5)] == [True] * 5
-        assert objects.connections == 1
+        assert len(objects.connections) == 1
         objects.hangs_up = True
         assert [await found() for _ in range(3)] == [True] * 3
-        assert objects.connections == 3
+        assert len(objects.connections) == 3
     finally:
         objects.hangs_up = False
 
@@ -451,7 +449,7 @@ async def test_connections_that_nobody_needed_for_long_are_let_go(
 
     await lists.replicaset("shop", "kept-7")
 
-    assert objects.connections == 1
+    assert len(objects.connections) == 1
     assert len(lists._idle) == 1
 
 

@@ -77,3 +77,12 @@ async def test_who_waits_at_the_end_is_told_also_where_nothing_was_begun() -> No
 
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(waits, 5.0)
+
+
+@pytest.mark.asyncio
+async def test_a_read_that_is_given_up_by_itself_gives_up_who_waits() -> None:
+    async def read(_: str) -> int:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await Shared(read).get("a")
