@@ -93,7 +93,7 @@ class Pace:
 
     events: int = 500
     """Enough that a commit is cheap per event, few enough that its decisions are seen soon."""
-    soon_seconds: float = 0.02
+    soon_seconds: float = 0.01
     """How long a batch is folded before what it came to is written, where decisions are seen at
     once: not much longer than writing takes."""
     behind_seconds: float = 0.25

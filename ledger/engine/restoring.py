@@ -9,6 +9,7 @@ its beginning. No fleet stops because of a snapshot.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 
 import structlog
 
@@ -123,15 +124,15 @@ async def roots(
 
 
 async def _read(connection: Connection, stored: Stored, meanwhile: Meanwhile) -> World:
-    reading = Reading()
-    async for lines in kept.lines(connection, stored):
+    reading, whole = Reading(), sha256()
+    async for lines in kept.lines(connection, stored, whole):
         for line in lines:
             reading.take(line)
         await meanwhile()
     world = reading.world()
-    if bytes.fromhex(reading.digest) != stored.described.digest:
+    if whole.digest() != stored.described.digest:
         raise UnusableSnapshot(
-            f"its digest is {reading.digest}, not {stored.described.digest.hex()}"
+            f"its digest is {whole.hexdigest()}, not {stored.described.digest.hex()}"
         )
     return world
 

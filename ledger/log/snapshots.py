@@ -7,10 +7,13 @@ one is to be believed is for its reader to find out: nothing is signed here. Wha
 not known here either.
 """
 
+import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import asyncpg
 
@@ -107,15 +110,61 @@ def decompressed(content: bytes) -> bytes:
         raise UnusableSnapshot(str(error)) from error
 
 
-async def lines(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator[list[bytes]]:
+class Hash(Protocol):
+    """What a digest is made with."""
+
+    def update(self, told: bytes, /) -> None:
+        """Take more bytes in."""
+
+
+async def lines(
+    connection: asyncpg.Connection, stored: Stored, whole: Hash | None = None
+) -> AsyncIterator[list[bytes]]:
     """The lines of a snapshot, a part at a time, each with its end.
 
-    They stop early if somebody deletes the parts meanwhile.
+    They stop early if somebody deletes the parts meanwhile. ``whole`` takes in what they are made of.
     """
+    contents = (content async for _, content in parts(connection, stored))
+    async with aclosing(unpacked(contents, whole)) as found:
+        async for some in found:
+            yield some
+
+
+async def unpacked(
+    contents: AsyncIterable[bytes], whole: Hash | None = None
+) -> AsyncGenerator[list[bytes]]:
+    """The lines of parts as they are kept. A thread unpacks the next part while this one is read."""
+
+    def unpack(content: bytes) -> bytes:
+        plain = decompressed(content)
+        if whole is not None:
+            whole.update(plain)
+        return plain
+
+    loop = asyncio.get_running_loop()
+    ahead: asyncio.Future[bytes] | None = None
     begun = b""
-    async for _, content in parts(connection, stored):
-        *found, begun = (begun + decompressed(content)).split(b"\n")
-        yield [line + b"\n" for line in found]
+    # One thread: a digest takes in one part after the other.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            async for content in contents:
+                this, ahead = ahead, loop.run_in_executor(thread, unpack, content)
+                if this is not None:
+                    found, begun = _lines(begun + await this)
+                    yield found
+            if ahead is not None:
+                found, begun = _lines(begun + await ahead)
+                yield found
+        finally:
+            if ahead is not None:
+                await asyncio.wait({ahead})
+                ahead.exception()  # Nobody is left to be told.
+
+
+def _lines(told: bytes) -> tuple[list[bytes], bytes]:
+    """Those that are whole, and what has only begun."""
+    found = told.splitlines(keepends=True)  # JSON has no other line breaks.
+    return (found, b"") if not found or told.endswith(b"\n") else (found[:-1], found[-1])
 
 
 async def parts(connection: asyncpg.Connection, stored: Stored) -> AsyncIterator[tuple[int, bytes]]:

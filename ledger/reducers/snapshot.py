@@ -107,17 +107,35 @@ def spell(world: World) -> Iterator[bytes]:
 
 def plain_lines(world: World) -> Iterator[Any]:
     """The same as plain JSON values, for whoever writes them more quickly than ``line``."""
-    layout = _own_layout()
-    yield layout.heading
-    for path, how in layout.parts:
-        value = attrgetter(path)(world)
-        if isinstance(how, Shape):
-            yield how.spell(value)
-            continue
-        entries = how.ordered(value)
-        for begin in range(0, len(entries), _ENTRIES):
-            yield how.spell(entries[begin : begin + _ENTRIES])
-        yield ()
+    yield heading()
+    for part, _ in enumerate(entries(world)):
+        yield from plain_part(world, part)
+
+
+def heading() -> Any:
+    """The first line, as plain values."""
+    return _own_layout().heading
+
+
+def entries(world: World) -> list[int]:
+    """How many entries each part has, in the order of the parts; what is no map is one."""
+    return [
+        1 if isinstance(how, Shape) else len(attrgetter(path)(world))
+        for path, how in _own_layout().parts
+    ]
+
+
+def plain_part(world: World, part: int) -> Iterator[Any]:
+    """The lines of one part, as plain values: a part can be spelled without those before it."""
+    path, how = _own_layout().parts[part]
+    value = attrgetter(path)(world)
+    if isinstance(how, Shape):
+        yield how.spell(value)
+        return
+    ordered = how.ordered(value)
+    for begin in range(0, len(ordered), _ENTRIES):
+        yield how.spell(ordered[begin : begin + _ENTRIES])
+    yield ()
 
 
 def digest(world: World) -> str:
@@ -129,7 +147,11 @@ def digest(world: World) -> str:
 
 
 class Reading:
-    """A World that is read line by line; what does not fit raises UnusableSnapshot."""
+    """A World that is read line by line; what does not fit raises UnusableSnapshot.
+
+    Whether all bytes are those that were written is for whoever hands them over to find out, who may do it
+    beside.
+    """
 
     def __init__(self) -> None:
         self._layout = _layout()
@@ -137,11 +159,9 @@ class Reading:
         self._part = -1
         """Which part the next line belongs to; -1 is the heading."""
         self._map: MapMutation[Any, Any] = Map().mutate()
-        self._digest = sha256()
 
     def take(self, told: bytes) -> None:
         """One more line, its end included."""
-        self._digest.update(told)
         if self._part < 0:
             if told != line(self._layout.heading):
                 raise UnusableSnapshot(f"it begins with {told[:100]!r}")
@@ -161,11 +181,6 @@ class Reading:
                 self._map = Map().mutate()
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise UnusableSnapshot(f"{path}: {type(error).__name__}: {error}") from error
-
-    @property
-    def digest(self) -> str:
-        """Of what was taken so far, in hex."""
-        return self._digest.hexdigest()
 
     def world(self) -> World:
         """The World, once every line was taken."""

@@ -59,14 +59,15 @@ async def beginning(history: History, begins: Stored | None, genesis: Genesis) -
     """The World at which a segment begins; raises UnusableSnapshot."""
     if begins is None:
         return begin(genesis, incarnation=lives.FIRST)
-    reading = Reading()
+    reading, whole = Reading(), sha256()
     with none_collected():
         async for lines in history.snapshot_lines(begins):
             for line in lines:
+                whole.update(line)
                 reading.take(line)
         world = reading.world()
     said = begins.described
-    if bytes.fromhex(reading.digest) != said.digest:
+    if whole.digest() != said.digest:
         raise UnusableSnapshot("its bytes are damaged")
     if (world.genesis, world.incarnation, world.position, world.decisions) != (
         genesis,

@@ -89,10 +89,7 @@ def test_a_snapshot_that_ends_early_or_late_is_refused(lines: list[bytes]) -> No
         read([*lines, b"[]\n"])
 
 
-def test_whatever_is_changed_is_refused_or_has_another_digest(lines: list[bytes]) -> None:
-    true = Reading()
-    for line in lines:
-        true.take(line)
+def test_whatever_is_changed_is_refused_or_is_another_world(lines: list[bytes]) -> None:
     for place, line in enumerate(lines):
         for cut in range(0, len(line) - 1, 7):
             for byte in (b"7", b'"', b"[", b"\xff"):
@@ -103,7 +100,7 @@ def test_whatever_is_changed_is_refused_or_has_another_digest(lines: list[bytes]
                 try:
                     for one in [*lines[:place], changed, *lines[place + 1 :]]:
                         reading.take(one)
-                    reading.world()
+                    world = reading.world()
                 except UnusableSnapshot:
                     continue
-                assert reading.digest != true.digest
+                assert list(snapshot.spell(world)) != lines

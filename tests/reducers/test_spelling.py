@@ -138,6 +138,20 @@ def test_sharing_ends_where_it_saves_nothing() -> None:
     assert shape.read(["first", 0]) is not first
 
 
+def test_equal_texts_of_whatever_kind_become_one_but_for_a_kind_of_which_most_are_new() -> None:
+    types = Types()
+    name, plain = types.shape(Name, at="test"), types.shape(str, at="test")
+    known = json.loads('"often there"')
+    assert plain.read(known) is known
+
+    assert name.read(json.loads('"often there"')) is known
+    for number in range(10_000):
+        assert name.read(f"new {number}") == f"new {number}"
+
+    assert name.read(json.loads('"often there"')) is not known
+    assert plain.read(json.loads('"often there"')) is known
+
+
 class Open:
     value: int
 

@@ -8,9 +8,11 @@ Whatever else was measured in the same process would count too, so this part run
 one.
 """
 
-import gc
+import asyncio
 import os
 import tempfile
+from collections.abc import AsyncIterator, Iterable
+from hashlib import sha256
 from time import perf_counter
 from typing import Final
 
@@ -18,7 +20,8 @@ from ledger.cli.bench.engine_finding import Bar, Finding, digits
 from ledger.cli.bench.engine_size import Grown
 from ledger.cli.bench.processes import memory_mb
 from ledger.engine.spelling_child import Written, fork
-from ledger.log.snapshots import decompressed
+from ledger.log.garbage import none_collected
+from ledger.log.snapshots import Hash, unpacked
 from ledger.reducers.snapshot import Reading
 from ledger.reducers.world import World
 
@@ -77,16 +80,20 @@ def snapshot(fleet: Grown) -> Finding:
     )
 
 
-def _read(parts: list[bytes]) -> tuple[World, str]:
+def _read(parts: Iterable[bytes]) -> tuple[World, str]:
     """As a decider reads it: without looking for garbage meanwhile."""
-    reading = Reading()
-    rest = b""
-    gc.disable()
-    try:
-        for part in parts:
-            *lines, rest = (rest + decompressed(part)).split(b"\n")
-            for line in lines:
-                reading.take(line + b"\n")
-        return reading.world(), reading.digest
-    finally:
-        gc.enable()
+    reading, whole = Reading(), sha256()
+    with none_collected():
+        asyncio.run(_take(parts, reading, whole))
+        return reading.world(), whole.hexdigest()
+
+
+async def _take(parts: Iterable[bytes], reading: Reading, whole: Hash) -> None:
+    async for lines in unpacked(_one_by_one(parts), whole):
+        for line in lines:
+            reading.take(line)
+
+
+async def _one_by_one(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part

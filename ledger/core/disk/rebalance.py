@@ -26,9 +26,10 @@ score (``first_hindered``): what it was good for was judged when it was made.
 Nothing here is carried out. Who approves a plan is left to ``ledger.decisions``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from heapq import nlargest, nsmallest
 from typing import Literal
 
 from ledger.core.disk.affinity import Replica, ReplicaName
@@ -118,12 +119,12 @@ def plan(
         require_count("max_bytes", max_bytes)
     floor = _Floor.of(stock)
     alpha = stock.rules.alpha
-    before = _Evenness.of(floor.disks, alpha, measure).score({})
+    evenness = _Evenness.of(floor.disks, alpha, measure)
+    before = score = evenness.score({})
     moves: list[Move] = []
-    score = before
     left = max_bytes
     while score is not None:
-        found = list(_better(floor, _Evenness.of(floor.disks, alpha, measure), score))
+        found = list(_better(floor, evenness, score))
         affordable = [one for one in found if left is None or one.size <= left]
         if not affordable or len(moves) == max_moves:
             ended: Literal["no_better_move", "max_moves", "max_bytes"] = "no_better_move"
@@ -133,6 +134,7 @@ def plan(
         best = min(affordable, key=floor.turn)
         assert best.score < score, "every move lowers the score"
         floor.carry_out(best.volume, best.replica, best.target)
+        evenness = _Evenness.of(floor.disks, alpha, measure)
         moves.append(best)
         score = best.score
         left = None if left is None else left - best.size
@@ -282,7 +284,7 @@ def _booked(drive: Drive, stock: Stock) -> Disk:
         if one.replica.is_on(disk.node, disk.name)
         and one.replica.name not in drive.scheduled_replicas
     )
-    return replace(disk, scheduled=disk.scheduled + missing)
+    return replace(disk, scheduled=disk.scheduled + missing) if missing else disk
 
 
 def _suitable(stock: Stock, volume: Volume) -> Iterator[Address]:
@@ -336,41 +338,70 @@ Amount = int | Fraction
 class _Half:
     """The absolute or the ratio half of a score, ready for a change of two members."""
 
-    amounts: Mapping[Address, Amount]
+    disks: Mapping[Address, Disk]
+    amount: Callable[[Disk], Amount]
+    members: int
     total: Amount
     squares: Amount
+    """Zero where the measure does not ask for them."""
     largest: Sequence[Address]
     """The three largest: whichever two change, one of these does not."""
     smallest: Sequence[Address]
 
     @staticmethod
-    def of(amounts: Mapping[Address, Amount]) -> "_Half":
-        ordered = sorted(amounts, key=lambda address: (amounts[address], address))
+    def of(disks: Mapping[Address, Disk], unit: Callable[[Disk], int], measure: Measure) -> "_Half":
+        """Of what each has room for, in a unit of its own; who has none is left out.
+
+        Those of one unit are summed and compared as whole numbers: there are many disks and few sizes.
+        """
+        alike: dict[int, list[tuple[int, Address]]] = {}
+        for address, disk in disks.items():
+            alike.setdefault(unit(disk), []).append((disk.room, address))
+        alike.pop(0, None)
+
+        def amount(disk: Disk) -> Amount:
+            each = unit(disk)
+            return disk.room if each == 1 else Fraction(disk.room, each)
+
+        def order(address: Address) -> tuple[Amount, Address]:
+            return amount(disks[address]), address
+
         return _Half(
-            amounts=amounts,
-            total=sum(amounts.values()),
-            squares=sum(amount * amount for amount in amounts.values()),
-            largest=ordered[-3:],
-            smallest=ordered[:3],
+            disks=disks,
+            amount=amount,
+            members=sum(map(len, alike.values())),
+            total=sum(Fraction(sum(room for room, _ in of), each) for each, of in alike.items()),
+            squares=0
+            if measure == "balance"
+            else sum(
+                Fraction(sum(room * room for room, _ in of), each * each)
+                for each, of in alike.items()
+            ),
+            largest=nlargest(3, _addresses(nlargest(3, of) for of in alike.values()), key=order),
+            smallest=nsmallest(3, _addresses(nsmallest(3, of) for of in alike.values()), key=order),
         )
 
-    def score(self, changed: Mapping[Address, Amount], measure: Measure) -> Fraction | None:
-        total = self.total + sum(changed.values()) - sum(self.amounts[one] for one in changed)
+    def score(self, changed: Mapping[Address, Disk], measure: Measure) -> Fraction | None:
+        after = {one: self.amount(disk) for one, disk in changed.items()}
+        before = {one: self.amount(self.disks[one]) for one in changed}
+        total = self.total + sum(after.values()) - sum(before.values())
         if total <= 0:
             return None
-        members = len(self.amounts)
         if measure == "balance":
             ends = [
-                *changed.values(),
-                *(self.amounts[one] for one in self.largest if one not in changed),
-                *(self.amounts[one] for one in self.smallest if one not in changed),
+                *after.values(),
+                *(self.amount(self.disks[one]) for one in self.largest if one not in changed),
+                *(self.amount(self.disks[one]) for one in self.smallest if one not in changed),
             ]
-            return Fraction((max(ends) - min(ends)) * members, total)
+            return Fraction((max(ends) - min(ends)) * self.members, total)
         squares = self.squares + sum(
-            amount * amount - self.amounts[one] * self.amounts[one]
-            for one, amount in changed.items()
+            after[one] * after[one] - before[one] * before[one] for one in changed
         )
-        return Fraction(squares * members, total * total) - 1
+        return Fraction(squares * self.members, total * total) - 1
+
+
+def _addresses(groups: Iterable[list[tuple[int, Address]]]) -> list[Address]:
+    return [address for group in groups for _, address in group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,31 +418,21 @@ class _Evenness:
         return _Evenness(
             alpha=min(max(alpha, Fraction(0)), Fraction(1)),
             measure=measure,
-            bytes_half=_Half.of({address: disk.room for address, disk in disks.items()}),
-            ratio_half=_Half.of(_ratios(disks)),
+            bytes_half=_Half.of(disks, lambda _: 1, measure),
+            ratio_half=_Half.of(disks, lambda disk: max(0, disk.total), measure),
         )
 
     def score(self, changed: Mapping[Address, Disk]) -> Fraction | None:
         score = Fraction(0)
         if self.alpha > 0:
-            absolute = self.bytes_half.score(
-                {address: disk.room for address, disk in changed.items()}, self.measure
-            )
+            absolute = self.bytes_half.score(changed, self.measure)
             if absolute is None:
                 return None
             score += self.alpha * absolute
         if self.alpha < 1:
-            ratio = self.ratio_half.score(_ratios(changed), self.measure)
+            sized = {one: disk for one, disk in changed.items() if disk.total > 0}
+            ratio = self.ratio_half.score(sized, self.measure)
             if ratio is None:
                 return None
             score += (1 - self.alpha) * ratio
         return score
-
-
-def _ratios(disks: Mapping[Address, Disk]) -> dict[Address, Amount]:
-    """The usable part of each disk that has a total."""
-    return {
-        address: Fraction(disk.room, disk.total)
-        for address, disk in disks.items()
-        if disk.total > 0
-    }
