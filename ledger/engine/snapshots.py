@@ -12,9 +12,7 @@ whose standby does not come to it, writes its own. Which one is believed is told
 
 import asyncio
 import os
-import signal
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,7 +20,7 @@ import structlog
 
 from ledger.engine.activity import Activity
 from ledger.engine.restoring import own_layout, roots
-from ledger.engine.spelling_child import Written, fork
+from ledger.engine.spelling_child import Written, end, fork, why_not
 from ledger.errors import LedgerError
 from ledger.log import leases
 from ledger.log import snapshots as kept
@@ -85,8 +83,7 @@ class Snapshots:
     async def stop(self) -> None:
         """Give up the one that is being written."""
         if self._child is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._child, signal.SIGKILL)
+            end(self._child)
         await self.finish()
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -138,7 +135,7 @@ class Snapshots:
             finally:
                 self._child = None
             if status != 0:
-                raise OSError(f"the process that spelled it ended with {status}")
+                raise OSError(f"the process that spelled it {why_not(file, status)}")
             written = Written.read(file)
             another = await kept.write(
                 connection,

@@ -14,15 +14,17 @@ import gc
 import json
 import os
 import signal
+import sys
 import tempfile
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, NoReturn
 
 import orjson
@@ -38,10 +40,14 @@ LENGTH: Final = 4
 """Bytes that tell how long a piece is, in a file."""
 
 NICENESS: Final = 15
-"""A snapshot may come later, and takes what decisions leave; on a busy core that is a thirtieth of it."""
+"""A snapshot may come later, and takes what decisions leave. On a core that is always busy that is a
+thirtieth of it, or a fifteenth for two that spell."""
 
 LARGE: Final = 100_000
 """So many entries of maps are worth a second fork."""
+
+CONTAINER: Final = Path("/sys/fs/cgroup/cpu.max")
+"""Where a container says how much processor time it has for each period, both in microseconds."""
 
 
 def fork(world: World, file: int, *, spellers: int | None = None) -> int:
@@ -52,11 +58,31 @@ def fork(world: World, file: int, *, spellers: int | None = None) -> int:
     parent = os.getpid()
     if spellers is None:
         is_large = sum(snapshot.entries(world)) >= LARGE
-        spellers = 2 if is_large and len(os.sched_getaffinity(0)) > 1 else 1
+        spellers = 2 if is_large and processors() >= 2 else 1
     child = _forked()
     if child == 0:
-        _do_and_exit(partial(_spell_alone, world, file, parent, spellers))
+        _do_and_exit(partial(_spell_alone, world, file, parent, spellers), file)
+    with suppress(OSError):
+        os.setpgid(child, child)  # As it does itself, whichever comes first.
     return child
+
+
+def end(child: int) -> None:
+    """End the child, and whoever helps it."""
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def processors() -> float:
+    """How many this process may use: those of its machine, or what its container has of them."""
+    if sys.platform != "linux":
+        return os.cpu_count() or 1
+    own = float(len(os.sched_getaffinity(0)))
+    try:
+        quota, period = CONTAINER.read_text().split()
+        return min(own, int(quota) / int(period))
+    except (OSError, ValueError):
+        return own  # Nothing says so, or that there is no limit.
 
 
 def _forked() -> int:
@@ -66,17 +92,24 @@ def _forked() -> int:
         return os.fork()
 
 
-def _do_and_exit(work: Callable[[], None]) -> NoReturn:
+def _do_and_exit(work: Callable[[], None], file: int) -> NoReturn:
+    """End with 0, or with 1 and a word in the file that says why."""
     code = 1
     try:
         work()
         code = 0
+    except Exception as error:
+        os.ftruncate(file, 0)
+        os.lseek(file, 0, os.SEEK_SET)
+        _put(file, json.dumps({"failed": str(error) or repr(error)}).encode())
+        raise
     finally:
         os._exit(code)
 
 
 def _spell_alone(world: World, file: int, parent: int, spellers: int) -> None:
     """Leave everything of the parent's alone but the World and the file."""
+    os.setpgid(0, 0)
     signal.set_wakeup_fd(-1)
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_DFL)
@@ -98,17 +131,24 @@ def _spell(world: World, file: int, parent: int, spellers: int) -> None:
     own = os.getpid()
     with ExitStack() as opened:
         files = [opened.enter_context(tempfile.TemporaryFile(buffering=0)) for _ in range(spellers)]
-        others = []
-        for other in files[1:]:
-            child = _forked()
-            if child == 0:
-                _do_and_exit(partial(_spell_waiting, world, waiting, other.fileno(), own))
-            others.append(child)
-        _spell_waiting(world, waiting, files[0].fileno(), parent)
-        for child in others:
-            _, status = os.waitpid(child, 0)
+        helpers = {}
+        for helped in files[1:]:
+            helper = _forked()
+            if helper == 0:
+                work = partial(_spell_waiting, world, waiting, helped.fileno(), own)
+                _do_and_exit(work, helped.fileno())
+            helpers[helper] = helped
+        try:
+            _spell_waiting(world, waiting, files[0].fileno(), parent)
+        except BaseException:
+            for helper in helpers:
+                os.kill(helper, signal.SIGKILL)
+                os.waitpid(helper, 0)
+            raise
+        for helper, helped in helpers.items():
+            _, status = os.waitpid(helper, 0)
             if status != 0:
-                raise OSError(f"another process that spelled it ended with {status}")
+                raise OSError(f"a process that helped {why_not(helped, status)}")
         _put_together(files, file, parent)
 
 
@@ -222,6 +262,19 @@ def _put(file: int, content: bytes) -> None:
     rest = memoryview(len(content).to_bytes(LENGTH, "big") + content)
     while rest:
         rest = rest[os.write(file, rest) :]
+
+
+def why_not(file: IO[bytes], status: int) -> str:
+    """What became of a process that ended with such a status, in its own words where it left some."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    try:
+        (place, length), *_ = _lengths(file)
+        file.seek(place)
+        return f"failed: {json.loads(file.read(length))['failed']}"
+    except (OSError, LookupError, ValueError):
+        return f"ended with {code}"
 
 
 @dataclass(frozen=True, slots=True)

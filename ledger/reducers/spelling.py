@@ -15,8 +15,9 @@ done by the interpreter's own loops. A million values go through here between a 
 decision.
 
 Reading makes one object of equal values for as long as that saves something, so that what was read
-takes no more room than what was folded: names of clusters are, names of pods are not. For that ``Types``
-keeps what it has read: one is for one reading.
+takes no more room than what was folded. Whether it does is found out place by place: a name is new where
+things are listed by it, and known where it is referred to. For that ``Types`` keeps what it has read: one
+is for one reading.
 """
 
 import json
@@ -42,6 +43,9 @@ Read = Callable[[Many], Many]
 
 _TRIES: Final = 4096
 """After so many different values of a type it is clear whether looking for equal ones pays."""
+
+TEXTS_TRIED: Final = 1 << 17
+"""And of texts after so many: each of a hundred thousand names may be met once before it comes again."""
 
 _NOTHING: Final[Map[Any, Any]] = Map()
 
@@ -128,7 +132,7 @@ class _Shared:
 
 
 class _Texts:
-    """One object for equal texts of whatever kind, until it turns out that most of this kind are new."""
+    """One object for equal texts, wherever they stand, until it turns out that most in this place are new."""
 
     __slots__ = ("_known", "_met", "_new", "tries")
 
@@ -146,7 +150,7 @@ class _Texts:
         one_of_each = [*map(known.setdefault, plain, plain)]
         self._new += len(known) - before
         self._met += len(plain)
-        self.tries = self._new < _TRIES or 2 * self._new < self._met
+        self.tries = self._new < TEXTS_TRIED or 2 * self._new < self._met
         return one_of_each
 
 
@@ -160,6 +164,8 @@ class Types:
 
     def shape(self, type_: Any, *, at: str) -> Shape:
         """How values of a type are spelled; ``at`` says where it was met, for a refusal."""
+        if _is_text(type_):
+            return Shape("str", None, _Texts(self._texts), ordered=True, shared=True)
         if type_ not in self._shapes:
             self._shapes[type_] = None
             self._shapes[type_] = self._derived(type_, at)
@@ -179,10 +185,8 @@ class Types:
         return "\n".join(self._classes[name][1] for name in sorted(self._classes))
 
     def _derived(self, type_: Any, at: str) -> Shape:
-        if isinstance(type_, NewType) and type_.__supertype__ is not str:
+        if isinstance(type_, NewType):
             return self.shape(type_.__supertype__, at=at)
-        if type_ is str or isinstance(type_, NewType):
-            return Shape("str", None, _Texts(self._texts), ordered=True, shared=True)
         if type_ in (int, bool):
             return Shape(type_.__name__, None, None, ordered=True, shared=True)
         if type_ in (None, _NONE):
@@ -346,6 +350,12 @@ class Types:
         known, _ = self._classes.setdefault(name, (class_, f"{name}({told})"))
         assert known is class_, f"{known} and {class_} would be taken for each other"
         return list(shapes.values())
+
+
+def _is_text(type_: Any) -> bool:
+    while isinstance(type_, NewType):
+        type_ = type_.__supertype__
+    return type_ is str
 
 
 def _parts(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -1,6 +1,7 @@
 """The child that spells a World: by however many it is done, the file holds what a snapshot is."""
 
 import os
+import resource
 import signal
 import tempfile
 import zlib
@@ -12,7 +13,8 @@ from time import monotonic, sleep
 import pytest
 from immutables import Map
 
-from ledger.engine.spelling_child import LARGE, PIECE_BYTES, Written, fork
+from ledger.engine import spelling_child
+from ledger.engine.spelling_child import LARGE, PIECE_BYTES, Written, end, fork, why_not
 from ledger.reducers import snapshot
 from ledger.reducers.world import World
 from ledger.units import Subject
@@ -89,17 +91,63 @@ def test_a_file_that_was_cut_off_is_refused(small: World) -> None:
 def test_whoever_helps_ends_with_the_child_that_asked(large: World) -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
         child = fork(large, file.fileno(), spellers=2)
-        children = Path(f"/proc/{child}/task/{child}/children")
-        helpers: list[str] = []
-        while not helpers:
-            helpers = children.read_text().split()
-        os.kill(child, signal.SIGKILL)
+        (helper,) = helpers_of(child)
+        end(child)
         os.waitpid(child, 0)
 
     last = monotonic() + 30
-    while any(map(is_running, helpers)):
+    while is_running(helper):
         assert monotonic() < last, "it went on"
         sleep(0.01)
+
+
+def test_without_its_helper_the_child_fails_and_says_so(large: World) -> None:
+    with tempfile.TemporaryFile(buffering=0) as file:
+        child = fork(large, file.fileno(), spellers=2)
+        (helper,) = helpers_of(child)
+        os.kill(int(helper), signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+
+        assert why_not(file, status) == "failed: a process that helped was ended by SIGKILL"
+
+
+def test_on_a_full_disk_the_child_fails_and_says_so(large: World) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (PIECE_BYTES // 20, most))
+            child = fork(large, file.fileno(), spellers=2)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            _, status = os.waitpid(child, 0)
+
+            assert "File too large" in why_not(file, status)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("said", "processors"), [("max 100000", 4), ("100000 100000", 1), ("150000 100000", 1.5)]
+)
+def test_a_container_has_as_many_processors_as_it_says(
+    said: str, processors: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spelling_child, "CONTAINER", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert spelling_child.processors() == 4
+
+    (tmp_path / "cpu.max").write_text(f"{said}\n")
+
+    assert spelling_child.processors() == processors
+
+
+def helpers_of(child: int) -> list[str]:
+    """Once there are any."""
+    last = monotonic() + 30
+    while not (found := Path(f"/proc/{child}/task/{child}/children").read_text().split()):
+        assert monotonic() < last, "nobody helps"
+    return found
 
 
 def is_running(process: str) -> bool:

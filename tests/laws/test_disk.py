@@ -581,7 +581,7 @@ def stocks(draw: st.DrawFn) -> Stock:
                     disk=Disk(
                         node=NodeName(f"n{number}"),
                         name=f"d{disk}",
-                        maximum=(total := draw(st.sampled_from([40, 60]))),
+                        maximum=(total := draw(st.sampled_from([0, 40, 60]))),
                         available=draw(st.integers(total // 2, total)),
                         scheduled=draw(st.integers(0, 30)),
                         written=draw(written),

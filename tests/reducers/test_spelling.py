@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, NewType
 import pytest
 from immutables import Map
 
-from ledger.reducers.spelling import Types, json_text
+from ledger.reducers.spelling import TEXTS_TRIED, Shape, Types, json_text
 
 Name = NewType("Name", str)
 
@@ -138,18 +138,38 @@ def test_sharing_ends_where_it_saves_nothing() -> None:
     assert shape.read(["first", 0]) is not first
 
 
-def test_equal_texts_of_whatever_kind_become_one_but_for_a_kind_of_which_most_are_new() -> None:
+def test_names_become_one_where_they_are_referred_to_and_not_where_most_are_new() -> None:
     types = Types()
-    name, plain = types.shape(Name, at="test"), types.shape(str, at="test")
-    known = json.loads('"often there"')
-    assert plain.read(known) is known
+    listing = types.shape(tuple[Name, ...], at="listing")
+    referring = types.shape(Map[str, Name], at="referring")
+    few = [f"name {number}" for number in range(1000)]
+    many = [f"another {number}" for number in range(TEXTS_TRIED)]
 
-    assert name.read(json.loads('"often there"')) is known
-    for number in range(10_000):
-        assert name.read(f"new {number}") == f"new {number}"
+    def read_again(shape: Shape, plain: object) -> Any:
+        return shape.read(json.loads(json_text(plain)))
 
-    assert name.read(json.loads('"often there"')) is not known
-    assert plain.read(json.loads('"often there"')) is known
+    listed = read_again(listing, [*few, *many])
+    again = read_again(listing, few)
+    first, second = (read_again(referring, [[name, name] for name in few]) for _ in range(2))
+
+    assert again == tuple(few) == listed[: len(few)]
+    assert not any(one is other for one, other in zip(again, listed, strict=False)), "it gave up"
+    assert [*first.values()] == [*second.values()]
+    assert all(first[name] is second[name] for name in few)
+    assert all(first[name] is known for name, known in zip(few, listed, strict=False))
+
+
+class Coordinates(NamedTuple):
+    name: str
+    number: int
+
+
+def test_entries_are_in_the_order_of_keys_of_several_parts() -> None:
+    keys = [Coordinates(name, number) for name in ("b", "a", "", "a b") for number in (10, 9, -1)]
+
+    again = json.loads(spelled(Map[Coordinates, int], Map(dict.fromkeys(keys, 0))))
+
+    assert [tuple(key) for key, _ in again] == sorted(map(tuple, keys))
 
 
 class Open:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nlargest, nsmallest
+from operator import attrgetter
 from typing import Literal
 
 from ledger.core.disk.affinity import Replica, ReplicaName
@@ -338,7 +339,9 @@ Amount = int | Fraction
 class _Half:
     """The absolute or the ratio half of a score, ready for a change of two members."""
 
+    measure: Measure
     disks: Mapping[Address, Disk]
+    """As they are: once a move is carried out, a half is to be made anew."""
     amount: Callable[[Disk], Amount]
     members: int
     total: Amount
@@ -367,6 +370,7 @@ class _Half:
             return amount(disks[address]), address
 
         return _Half(
+            measure=measure,
             disks=disks,
             amount=amount,
             members=sum(map(len, alike.values())),
@@ -381,13 +385,13 @@ class _Half:
             smallest=nsmallest(3, _addresses(nsmallest(3, of) for of in alike.values()), key=order),
         )
 
-    def score(self, changed: Mapping[Address, Disk], measure: Measure) -> Fraction | None:
+    def score(self, changed: Mapping[Address, Disk]) -> Fraction | None:
         after = {one: self.amount(disk) for one, disk in changed.items()}
         before = {one: self.amount(self.disks[one]) for one in changed}
         total = self.total + sum(after.values()) - sum(before.values())
         if total <= 0:
             return None
-        if measure == "balance":
+        if self.measure == "balance":
             ends = [
                 *after.values(),
                 *(self.amount(self.disks[one]) for one in self.largest if one not in changed),
@@ -409,7 +413,6 @@ class _Evenness:
     """The score of a set of disks, and what it would be with two of them changed."""
 
     alpha: Fraction
-    measure: Measure
     bytes_half: _Half
     ratio_half: _Half
 
@@ -417,21 +420,20 @@ class _Evenness:
     def of(disks: Mapping[Address, Disk], alpha: Fraction, measure: Measure) -> "_Evenness":
         return _Evenness(
             alpha=min(max(alpha, Fraction(0)), Fraction(1)),
-            measure=measure,
             bytes_half=_Half.of(disks, lambda _: 1, measure),
-            ratio_half=_Half.of(disks, lambda disk: max(0, disk.total), measure),
+            ratio_half=_Half.of(disks, attrgetter("total"), measure),
         )
 
     def score(self, changed: Mapping[Address, Disk]) -> Fraction | None:
         score = Fraction(0)
         if self.alpha > 0:
-            absolute = self.bytes_half.score(changed, self.measure)
+            absolute = self.bytes_half.score(changed)
             if absolute is None:
                 return None
             score += self.alpha * absolute
         if self.alpha < 1:
             sized = {one: disk for one, disk in changed.items() if disk.total > 0}
-            ratio = self.ratio_half.score(sized, self.measure)
+            ratio = self.ratio_half.score(sized)
             if ratio is None:
                 return None
             score += (1 - self.alpha) * ratio
