@@ -282,6 +282,7 @@ class Written:
     """What the child left in its file: the pieces, and behind them what they are together."""
 
     found: tuple[tuple[int, int], ...]
+    """Where in the file each piece is, and how long."""
     digest: bytes
     size: int
     """Of all pieces, before they were compressed."""

@@ -163,7 +163,7 @@ async def unpacked(
 
 def _lines(told: bytes) -> tuple[list[bytes], bytes]:
     """Those that are whole, and what has only begun."""
-    found = told.splitlines(keepends=True)  # JSON has no other line breaks.
+    found = told.splitlines(keepends=True)  # A snapshot has no other line breaks.
     return (found, b"") if not found or told.endswith(b"\n") else (found[:-1], found[-1])
 
 

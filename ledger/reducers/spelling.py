@@ -107,51 +107,37 @@ class Entries(NamedTuple):
 
 
 class _Shared:
-    """One object for equal values, until it turns out that most of them are different."""
+    """One object for equal values, until it turns out that most of them are new."""
 
-    __slots__ = ("_found", "_values", "tries")
+    __slots__ = ("_enough", "_known", "_met", "_new")
 
-    def __init__(self) -> None:
-        self._values: dict[Any, Any] = {}
-        self._found = 0
-        self.tries = True
-        """Whether it still looks for equal ones."""
+    def __init__(self, known: dict[Any, Any], enough: int = _TRIES) -> None:
+        """``known`` may be that of others, too; after ``enough`` new ones it is clear."""
+        self._known: dict[Any, Any] | None = known
+        self._enough = enough
+        self._met = self._new = 0
 
     def __call__(self, values: Many) -> Many:
-        if not self.tries:
+        known = self._known
+        if known is None:
             return values
-        known = self._values
         before = len(known)
         # An equal one that is there already is taken instead.
         one_of_each = [*map(known.setdefault, values, values)]
-        self._found += len(values) - (len(known) - before)
-        if len(known) >= _TRIES and self._found < len(known):
-            self.tries = False
-            known.clear()
+        self._new += len(known) - before
+        self._met += len(values)
+        if self._new >= self._enough and 2 * self._new > self._met:
+            self._known = None
         return one_of_each
 
 
-class _Texts:
-    """One object for equal texts, wherever they stand, until it turns out that most in this place are new."""
+class _Texts(_Shared):
+    """How the texts of one place are read; asked for None, it answers None."""
 
-    __slots__ = ("_known", "_met", "_new", "tries")
+    __slots__ = ()
 
     def __init__(self, known: dict[Any, Any]) -> None:
-        self._known = known
-        self._met = self._new = 0
-        self.tries = True
-        """Whether it still looks for equal ones."""
-
-    def __call__(self, plain: Many) -> Many:
-        if not self.tries:
-            return plain
-        known = self._known
-        before = len(known)
-        one_of_each = [*map(known.setdefault, plain, plain)]
-        self._new += len(known) - before
-        self._met += len(plain)
-        self.tries = self._new < TEXTS_TRIED or 2 * self._new < self._met
-        return one_of_each
+        super().__init__(known, TEXTS_TRIED)
 
 
 class Types:
@@ -225,7 +211,6 @@ class Types:
             return Shape(
                 words,
                 _unless_none(shape.spell_all),
-                # Asked for None, the texts answer None.
                 shape.read_all
                 if isinstance(shape.read_all, _Texts)
                 else _unless_none(shape.read_all),
@@ -308,7 +293,7 @@ class Types:
         return Shape(
             f"tuple[{each.told}, ...]",
             None if spell_all is None else spell,
-            _then(read, _Shared()) if each.shared else read,
+            _then(read, _Shared({})) if each.shared else read,
             ordered=each.ordered,
             shared=each.shared,
         )
@@ -421,7 +406,7 @@ def _row(
         return _rows(columns)
 
     shared = shared and all(shape.shared for shape in shapes)
-    known = _Shared()
+    known = _Shared({})
 
     def read(rows: Many) -> Many:
         if not rows:
@@ -463,7 +448,7 @@ def _set(each: Shape) -> Shape:
     return Shape(
         f"frozenset[{each.told}]",
         spell,
-        _then(read, _Shared()) if each.shared else read,
+        _then(read, _Shared({})) if each.shared else read,
         ordered=False,
         shared=each.shared,
     )

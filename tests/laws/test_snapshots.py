@@ -6,7 +6,6 @@ Over the histories of ``test_engine``, at every place where a process may have b
 import os
 import subprocess
 import sys
-from hashlib import sha256
 from itertools import pairwise
 from typing import get_args
 
@@ -24,11 +23,8 @@ from tests.laws.test_engine import Happening, histories, lived, long_histories
 
 def written_and_read(world: World) -> World:
     reading = Reading()
-    whole = sha256()
     for line in snapshot.spell(world):
-        whole.update(line)
         reading.take(line)
-    assert whole.hexdigest() == snapshot.digest(world)
     return reading.world()
 
 
