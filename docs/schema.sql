@@ -1762,22 +1762,74 @@ ALTER FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with tim
 
 COMMENT ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
+CREATE TABLE ledger.past_placed_by (
+    fleet integer CONSTRAINT placed_by_fleet_not_null NOT NULL,
+    kind text CONSTRAINT placed_by_kind_not_null NOT NULL,
+    subject text CONSTRAINT placed_by_subject_not_null NOT NULL,
+    number bigint CONSTRAINT placed_by_number_not_null NOT NULL,
+    from_position bigint CONSTRAINT placed_by_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_placed_by OWNER TO ledger_owner;
+
 CREATE TABLE ledger.past_placements (
-    fleet integer CONSTRAINT placements_fleet_not_null NOT NULL,
-    kind text CONSTRAINT placements_kind_not_null NOT NULL,
-    subject text CONSTRAINT placements_subject_not_null NOT NULL,
-    cluster text CONSTRAINT placements_cluster_not_null NOT NULL,
-    node text DEFAULT ''::text CONSTRAINT placements_node_not_null NOT NULL,
-    disk text DEFAULT ''::text CONSTRAINT placements_disk_not_null NOT NULL,
-    count bigint CONSTRAINT placements_count_not_null NOT NULL,
-    number bigint CONSTRAINT placements_number_not_null NOT NULL,
-    since_position bigint CONSTRAINT placements_since_position_not_null NOT NULL,
-    from_position bigint DEFAULT 0 CONSTRAINT placements_from_position_not_null NOT NULL,
+    fleet integer NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    cluster text NOT NULL,
+    node text DEFAULT ''::text NOT NULL,
+    disk text DEFAULT ''::text NOT NULL,
+    count bigint NOT NULL,
+    from_position bigint NOT NULL,
     until_position bigint NOT NULL,
     fork bigint NOT NULL
 );
 
 ALTER TABLE ledger.past_placements OWNER TO ledger_owner;
+
+CREATE TABLE ledger.placed_by (
+    fleet integer NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    number bigint NOT NULL,
+    from_position bigint NOT NULL
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.placed_by ALTER COLUMN fleet SET (n_distinct=10);
+
+ALTER TABLE ledger.placed_by OWNER TO ledger_owner;
+
+CREATE VIEW ledger.placed_by_over_time WITH (security_barrier='true') AS
+ SELECT fleet AS fleet_number,
+    kind,
+    subject,
+    number,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
+            o.kind,
+            o.subject,
+            o.number,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_placed_by o
+        UNION ALL
+         SELECT o.fleet,
+            o.kind,
+            o.subject,
+            o.number,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.placed_by o) b
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
+
+ALTER VIEW ledger.placed_by_over_time OWNER TO ledger_owner;
 
 CREATE TABLE ledger.placements (
     fleet integer NOT NULL,
@@ -1787,8 +1839,6 @@ CREATE TABLE ledger.placements (
     node text DEFAULT ''::text NOT NULL,
     disk text DEFAULT ''::text NOT NULL,
     count bigint NOT NULL,
-    number bigint NOT NULL,
-    since_position bigint NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL,
     CONSTRAINT placements_count_check CHECK ((count > 0))
 )
@@ -1805,8 +1855,6 @@ CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
     NULLIF(node, ''::text) AS node,
     NULLIF(disk, ''::text) AS disk,
     count,
-    number,
-    since_position,
     from_position,
     until_position,
     fork
@@ -1817,8 +1865,6 @@ CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
             o.node,
             o.disk,
             o.count,
-            o.number,
-            o.since_position,
             o.from_position,
             o.until_position,
             o.fork
@@ -1831,8 +1877,6 @@ CREATE VIEW ledger.placements_over_time WITH (security_barrier='true') AS
             o.node,
             o.disk,
             o.count,
-            o.number,
-            o.since_position,
             o.from_position,
             NULL::bigint,
             NULL::bigint
@@ -1850,9 +1894,10 @@ CREATE VIEW ledger_api.placements WITH (security_barrier='true') AS
     NULLIF(p.node, ''::text) AS node,
     NULLIF(p.disk, ''::text) AS disk,
     p.count,
-    p.number,
-    p.since_position
-   FROM (ledger.placements p
+    b.number,
+    p.from_position AS since_position
+   FROM ((ledger.placements p
+     JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
      JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
 
 ALTER VIEW ledger_api.placements OWNER TO ledger_owner;
@@ -1887,17 +1932,15 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
      r.node,
      r.disk,
      r.count,
-     r.number,
-     r.since_position
-    FROM ( SELECT t.fleet_number,
+     b.number,
+     r.from_position
+    FROM (( SELECT t.fleet_number,
              t.kind,
              t.subject,
              t.cluster,
              t.node,
              t.disk,
              t.count,
-             t.number,
-             t.since_position,
              t.from_position,
              t.until_position,
              t.fork
@@ -1913,8 +1956,6 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
              t.node,
              t.disk,
              t.count,
-             t.number,
-             t.since_position,
              t.from_position,
              t.until_position,
              t.fork
@@ -1930,8 +1971,6 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
              t.node,
              t.disk,
              t.count,
-             t.number,
-             t.since_position,
              t.from_position,
              t.until_position,
              t.fork
@@ -1939,6 +1978,41 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) r
+      JOIN ( SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placed_by_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placed_by_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.kind,
+             t.subject,
+             t.number,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.placed_by_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b ON (((b.subject = r.subject) AND (b.kind = r.kind))))
    WHERE ledger.is_kept(placements_as_of.fleet, placements_as_of."position");
 END;
 
@@ -3402,8 +3476,9 @@ CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
             p.node,
             p.count,
             d.result
-           FROM (ledger.placements p
-             JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
+           FROM ((ledger.placements p
+             JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
+             JOIN ledger.decisions d ON (((d.fleet = b.fleet) AND (d.number = b.number))))
           WHERE (p.kind = 'deployment'::text)
         ), instances AS (
          SELECT p.fleet,
@@ -3603,8 +3678,9 @@ CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
                     p.node,
                     p.disk,
                     sum(((p.count)::numeric * ((d.result ->> 'size'::text))::numeric)) AS held
-                   FROM (ledger.placements p
-                     JOIN ledger.decisions d ON (((d.fleet = p.fleet) AND (d.number = p.number))))
+                   FROM ((ledger.placements p
+                     JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
+                     JOIN ledger.decisions d ON (((d.fleet = b.fleet) AND (d.number = b.number))))
                   WHERE (p.kind = 'disk_placement'::text)
                   GROUP BY p.fleet, p.cluster, p.node, p.disk) r
              FULL JOIN ledger.disk_books k USING (fleet, cluster, node, disk))
@@ -3620,16 +3696,17 @@ CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
                     v.number,
                     v.replicas
                    FROM ledger.divisions v
-                  WHERE ((v.replicas > 0) AND ((v.fleet, v.number) IN ( SELECT p.fleet,
-                            p.number
-                           FROM ledger.placements p
-                          WHERE (p.kind = 'division'::text))))) r
+                  WHERE ((v.replicas > 0) AND ((v.fleet, v.number) IN ( SELECT b.fleet,
+                            b.number
+                           FROM ledger.placed_by b
+                          WHERE (b.kind = 'division'::text))))) r
              FULL JOIN ( SELECT p.fleet,
                     p.subject,
                     p.cluster,
-                    p.number,
+                    b.number,
                     p.count
-                   FROM ledger.placements p
+                   FROM (ledger.placements p
+                     LEFT JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
                   WHERE (p.kind = 'division'::text)) k USING (fleet, subject, cluster, number))
         ), short AS (
          SELECT b.fleet,
@@ -3660,83 +3737,83 @@ CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
             on_nodes.kept
            FROM on_nodes
         UNION ALL
-         SELECT 'tasks_held'::text AS text,
+         SELECT 'tasks_held'::text,
             of_tasks.fleet,
             of_tasks.cluster,
             of_tasks.node,
-            NULL::text AS text,
+            NULL::text,
             of_tasks.amount,
             of_tasks.recorded,
             of_tasks.kept
            FROM of_tasks
         UNION ALL
-         SELECT 'tasks_placed'::text AS text,
+         SELECT 'tasks_placed'::text,
             task_places.fleet,
             task_places.cluster,
             task_places.node,
             task_places.subject,
-            'tasks'::text AS text,
+            'tasks'::text,
             task_places.recorded,
             task_places.kept
            FROM task_places
         UNION ALL
-         SELECT 'job_used'::text AS text,
+         SELECT 'job_used'::text,
             of_jobs.fleet,
-            NULL::text AS text,
-            NULL::text AS text,
+            NULL::text,
+            NULL::text,
             of_jobs.subject,
             of_jobs.amount,
             of_jobs.recorded,
             of_jobs.kept
            FROM of_jobs
         UNION ALL
-         SELECT 'queue_used'::text AS text,
+         SELECT 'queue_used'::text,
             of_queues.fleet,
-            NULL::text AS text,
-            NULL::text AS text,
+            NULL::text,
+            NULL::text,
             of_queues.subject,
             of_queues.amount,
             of_queues.recorded,
             of_queues.kept
            FROM of_queues
         UNION ALL
-         SELECT 'disk_scheduled'::text AS text,
+         SELECT 'disk_scheduled'::text,
             on_disks.fleet,
             on_disks.cluster,
             on_disks.node,
             on_disks.disk,
-            'scheduled'::text AS text,
+            'scheduled'::text,
             on_disks.recorded,
             on_disks.kept
            FROM on_disks
         UNION ALL
-         SELECT 'replicas_divided'::text AS text,
+         SELECT 'replicas_divided'::text,
             of_divisions.fleet,
             of_divisions.cluster,
-            NULL::text AS text,
+            NULL::text,
             of_divisions.subject,
-            'replicas'::text AS text,
+            'replicas'::text,
             of_divisions.recorded,
             of_divisions.kept
            FROM of_divisions
         UNION ALL
-         SELECT 'free_below_zero'::text AS text,
+         SELECT 'free_below_zero'::text,
             short.fleet,
             short.cluster,
             short.node,
-            NULL::text AS text,
+            NULL::text,
             short.amount,
             short.free,
             0
            FROM short
           WHERE ((short.free < (0)::numeric) AND (NOT short.over_committed))
         UNION ALL
-         SELECT 'over_committed'::text AS text,
+         SELECT 'over_committed'::text,
             b.fleet,
             b.cluster,
             b.node,
-            NULL::text AS text,
-            NULL::text AS text,
+            NULL::text,
+            NULL::text,
             0,
             1
            FROM ledger.node_books b
@@ -4718,6 +4795,9 @@ ALTER TABLE ONLY ledger.partition_locks
 ALTER TABLE ONLY ledger.partition_pins
     ADD CONSTRAINT partition_pins_pkey PRIMARY KEY (number);
 
+ALTER TABLE ONLY ledger.placed_by
+    ADD CONSTRAINT placed_by_pkey PRIMARY KEY (fleet, subject, kind);
+
 ALTER TABLE ONLY ledger.placements
     ADD CONSTRAINT placements_pkey PRIMARY KEY (fleet, subject, kind, cluster, node, disk);
 
@@ -4808,6 +4888,10 @@ CREATE INDEX past_fair_shares_by_fork ON ledger.past_fair_shares USING btree (fl
 CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position, from_position);
+
+CREATE INDEX past_placed_by_by_fork ON ledger.past_placed_by USING btree (fleet, fork, until_position, from_position);
+
+CREATE INDEX past_placed_by_by_subject ON ledger.past_placed_by USING btree (fleet, subject, from_position);
 
 CREATE INDEX past_placements_by_fork ON ledger.past_placements USING btree (fleet, fork, until_position, from_position);
 
@@ -4915,6 +4999,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_job_books FOR
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_open_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placed_by FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placements FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_queue_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5012,6 +5098,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_fair_shares FOR EACH
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_job_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_open_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_placed_by FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_placements FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5544,11 +5632,30 @@ GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp w
 GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.past_placed_by TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_placed_by TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_placed_by TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_placed_by TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_placed_by TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.past_placements TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.past_placements TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.past_placements TO ledger_decider;
 GRANT SELECT ON TABLE ledger.past_placements TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.past_placements TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.placed_by TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.placed_by TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.placed_by TO ledger_decider;
+GRANT SELECT ON TABLE ledger.placed_by TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.placed_by TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.placed_by_over_time TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.placements TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.placements TO ledger_writer;

@@ -25,6 +25,7 @@ from ledger.views.past import (
     FAIR_SHARES,
     JOB_BOOKS,
     OPEN_REFUSALS,
+    PLACED_BY,
     PLACEMENTS,
     QUEUE_BOOKS,
     RUNNING_TASKS,
@@ -33,13 +34,14 @@ from ledger.views.past import (
     State,
     changed,
 )
-from ledger.views.projection import Placed, Standing, Where, placements_turned, turn_places
+from ledger.views.projection import Held, Placed, Where, placements_turned, turn_places
 from ledger.views.refusals import Open, Question, questions_told, settle
 from ledger.views.running_tasks import task_changes
 from ledger.views.table import Row, Table
 
 STATES: Final = (
     PLACEMENTS,
+    PLACED_BY,
     RUNNING_TASKS,
     FAIR_SHARES,
     OPEN_REFUSALS,
@@ -70,7 +72,7 @@ class InForce:
         """``whole``: what was in force before was kept since the fleet began."""
         self._fleet = fleet
         self._whole = whole
-        self._places: dict[Placed, dict[Where, Standing]] = {}
+        self._places: dict[Placed, dict[Where, Held]] = {}
         self._open: dict[Question, Open] = {}
         self._questions: dict[int, Question] = {}
         self._rows: dict[str, dict[Row, tuple[Row, int]]] = {
@@ -80,12 +82,11 @@ class InForce:
     def take(self, page: Followed) -> tuple[list[Row], dict[str, list[Row]]]:
         """Go on with a page of history: the rows of the refusals that it ended, and of what was."""
         decisions, ended, released = page.decisions, page.ended, page.released
-        past: dict[str, list[Span]] = {
-            PLACEMENTS.table: turn_places(
-                self._places, placements_turned(decisions, ended, released)
-            )
-        }
+        moves = placements_turned(decisions, ended, released)
+        by: list[Change] = []
+        past: dict[str, list[Span]] = {PLACEMENTS.table: turn_places(self._places, moves, by)}
         told: tuple[tuple[State, Iterable[Change]], ...] = (
+            (PLACED_BY, by),
             (RUNNING_TASKS, task_changes(decisions, released)),
             (FAIR_SHARES, share_changes(decisions)),
             (DISK_BOOKS, disk_changes(page.disks)),
@@ -124,8 +125,8 @@ class InForce:
     def _now(self, state: State) -> Iterator[Row]:
         if state is PLACEMENTS:
             for key, places in self._places.items():
-                for where, one in places.items():
-                    yield (self._fleet, *key, *where, *one.place, one.begin)
+                for where, held in places.items():
+                    yield (self._fleet, *key, *where, *held)
         elif state is OPEN_REFUSALS:
             for question, refusal in self._open.items():
                 yield (self._fleet, *question, *refusal)

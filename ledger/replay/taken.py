@@ -55,9 +55,10 @@ OF_FLEETS: Final = (
         "deployments",
         "bindings",
     ),
-    *("disk_placements", "task_moves", "ended_refusals", "ended_proposals", "placements"),
+    *("disk_placements", "task_moves", "ended_refusals", "ended_proposals"),
+    *("placements", "placed_by", "past_placements", "past_placed_by"),
     *("running_tasks", "fair_shares", "open_refusals", "node_books", "disk_books", "job_books"),
-    *("queue_books", "histories", "past_placements", "past_running_tasks", "past_fair_shares"),
+    *("queue_books", "histories", "past_running_tasks", "past_fair_shares"),
     *("past_open_refusals", "past_disk_books", "past_job_books", "past_queue_books"),
 )
 

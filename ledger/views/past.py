@@ -33,7 +33,12 @@ class State:
 PLACEMENTS: Final = State(
     "placements",
     ("kind", "subject", "cluster", "node", "disk"),
-    ("count", "number", "since_position"),
+    ("count",),
+)
+PLACED_BY: Final = State(
+    "placed_by",
+    ("kind", "subject"),
+    ("number",),
 )
 RUNNING_TASKS: Final = State(
     "running_tasks",

@@ -13,7 +13,16 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
-from ledger.views.past import PLACEMENTS, Span, Turned, Turning
+from ledger.views.past import (
+    PLACED_BY,
+    PLACEMENTS,
+    Change,
+    Span,
+    Standing,
+    Turned,
+    Turning,
+    changed,
+)
 from ledger.views.released import Ended, Released
 from ledger.views.table import Row, Table
 
@@ -36,18 +45,10 @@ DIVISIONS: Final = Table(
 )
 
 
-class Place(NamedTuple):
-    """What is in force for a subject at one place."""
+class Held(NamedTuple):
+    """How many are at one place, and since which position."""
 
-    held: int
-    number: int
-    since_position: int
-
-
-class Standing(NamedTuple):
-    """What a row of placements says, and since which position all of it holds."""
-
-    place: Place
+    many: int
     begin: int
 
 
@@ -90,23 +91,32 @@ def division_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
 
 def placements(
     decisions: Sequence[Decision], ended: Sequence[Ended], released: Sequence[Released]
-) -> Turning:
-    """What is in force of the subjects touched, after these decisions and events."""
-    changes = placements_turned(decisions, ended, released)
+) -> tuple[Turning, Turning]:
+    """What is in force of the subjects touched, after these decisions and events, and by which decision.
 
-    def turn(found: dict[Row, tuple[Row, int]]) -> Turned:
-        force: dict[Placed, dict[Where, Standing]] = {}
-        for (kind, subject, cluster, node, disk), (says, begin) in found.items():
-            places = force.setdefault((kind, subject), {})
-            places[cluster, node, disk] = Standing(Place(*says), begin)
-        past = turn_places(force, changes)
+    The second follows from the first, so it is turned behind it.
+    """
+    moves = placements_turned(decisions, ended, released)
+    by: list[Change] = []
+
+    def turn(found: dict[Row, Standing]) -> Turned:
+        force: dict[Placed, dict[Where, Held]] = {}
+        for (kind, subject, cluster, node, disk), ((many,), begin) in found.items():
+            force.setdefault((kind, subject), {})[cluster, node, disk] = Held(many, begin)
+        past = turn_places(force, moves, by)
         standing = {
-            (*key, *where): one for key, places in force.items() for where, one in places.items()
+            (*key, *where): ((held.many,), held.begin)
+            for key, places in force.items()
+            for where, held in places.items()
         }
         return Turned(standing, past)
 
-    touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in changes})
-    return Turning(PLACEMENTS, 2, touched, turn)
+    def turn_by(found: dict[Row, Standing]) -> Turned:
+        past = changed(found, by)
+        return Turned(found, past)
+
+    touched = sorted({(kind, subject) for _, _, kind, subject, _, _ in moves})
+    return Turning(PLACEMENTS, 2, touched, turn), Turning(PLACED_BY, 2, touched, turn_by)
 
 
 def placements_turned(
@@ -137,84 +147,74 @@ def placements_turned(
     return sorted(changes, key=lambda change: change[:2])
 
 
-def turn_places(force: dict[Placed, dict[Where, Standing]], changes: Sequence[Move]) -> list[Span]:
-    """Change what is in force, where nothing left is not listed; what held until one of them."""
+def turn_places(
+    force: dict[Placed, dict[Where, Held]], moves: Sequence[Move], by: list[Change]
+) -> list[Span]:
+    """Change what is in force, where nothing left is not listed; what held until one of them.
+
+    ``by`` is told which decision is in force for a subject, as long as it has a place.
+    """
     past: list[Span] = []
-    for _, _, kind, subject, position, change in changes:
+    for _, _, kind, subject, position, move in moves:
         standing = force.pop((kind, subject), {})
-        before = {where: one.place for where, one in standing.items()}
-        after: Mapping[Where, Place]
-        match change:
-            case None:
-                after = {}
-            case Decision():
-                after = _places(change, before)
-            case _:
-                after = _left(change, before)
+        counts = _counts(move, standing)
+        after = {
+            where: held
+            if (held := standing.get(where)) is not None and held.many == many
+            else Held(many, position)
+            for where, many in counts.items()
+            if many
+        }
         past += [
-            Span((kind, subject, *where, *one.place), one.begin, position)
-            for where, one in standing.items()
-            if one.begin < position and after.get(where) != one.place
+            Span((kind, subject, *where, held.many), held.begin, position)
+            for where, held in standing.items()
+            if held.begin < position and after.get(where) != held
         ]
         if after:
-            force[kind, subject] = {
-                where: standing[where] if before.get(where) == place else Standing(place, position)
-                for where, place in after.items()
-            }
+            force[kind, subject] = after
+        if not after:
+            by.append(Change(position, (kind, subject), None))
+        elif isinstance(move, Decision):
+            by.append(Change(position, (kind, subject), (move.number,)))
     return past
 
 
-def _places(decision: Decision, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    counts: Mapping[Where, int]
+def _counts(
+    move: Decision | Released | None, standing: Mapping[Where, Held]
+) -> Mapping[Where, int]:
+    """How many are in each place after it."""
+    match move:
+        case None:
+            return {}
+        case Decision():
+            return _decided(move, standing)
+        case released:
+            counts = _held(standing)
+            counts[released.cluster, released.node, released.disk] -= released.places
+            return counts
+
+
+def _decided(decision: Decision, standing: Mapping[Where, Held]) -> Mapping[Where, int]:
     match decision.outcome:
         case Division() as division:
-            counts = {
-                (share.cluster, "", ""): share.replicas
-                for share in division.shares
-                if share.replicas
-            }
+            return {(share.cluster, "", ""): share.replicas for share in division.shares}
         case Deployment() as deployment:
-            counts = Counter(
+            return Counter(
                 (deployment.cluster, instance.node, "") for instance in deployment.instances
             )
         case DiskPlacement() as placement:
-            counts = Counter((one.cluster, one.node, one.disk) for one in placement.replicas)
+            return Counter((one.cluster, one.node, one.disk) for one in placement.replicas)
         case Allocation() as allocation:
-            counts = _held(before)
+            counts = _held(standing)
             counts.update((placed.cluster, placed.node, "") for placed in allocation.tasks)
-            return _put(decision, counts, before)
+            return counts
         case Eviction() as eviction:
-            counts = _held(before)
+            counts = _held(standing)
             counts.subtract((evicted.cluster, evicted.node, "") for evicted in eviction.tasks)
-            return _put(decision, counts, before)
+            return counts
         case other:
             raise AssertionError(f"a {other.kind} places nothing")
-    return _put(decision, counts, before)
 
 
-def _held(before: Mapping[Where, Place]) -> Counter[Where]:
-    return Counter({where: place.held for where, place in before.items()})
-
-
-def _put(
-    decision: Decision, counts: Mapping[Where, int], before: Mapping[Where, Place]
-) -> dict[Where, Place]:
-    """What is in force after a decision that leaves so many in each place."""
-    places: dict[Where, Place] = {}
-    for where, count in counts.items():
-        was = before.get(where)
-        if was is not None and was.held == count:
-            places[where] = Place(count, decision.number, was.since_position)
-        elif count:
-            places[where] = Place(count, decision.number, decision.position)
-    return places
-
-
-def _left(released: Released, before: Mapping[Where, Place]) -> dict[Where, Place]:
-    where = (released.cluster, released.node, released.disk)
-    was = before[where]
-    left = dict(before)
-    del left[where]
-    if was.held > released.places:
-        left[where] = Place(was.held - released.places, was.number, released.position)
-    return left
+def _held(standing: Mapping[Where, Held]) -> Counter[Where]:
+    return Counter({where: held.many for where, held in standing.items()})

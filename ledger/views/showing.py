@@ -69,7 +69,7 @@ async def show(connection: asyncpg.Connection, fleet: int, told: Told) -> None:
         ENDED_PROPOSALS.gets(ended_proposals(fleet, decisions, ended)),
     ]
     states = [
-        placements(decisions, ended, released),
+        *placements(decisions, ended, released),
         open_refusals(fleet, decisions, ended),
         turning(RUNNING_TASKS, task_changes(decisions, released)),
         turning(FAIR_SHARES, share_changes(decisions)),

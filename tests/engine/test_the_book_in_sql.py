@@ -252,10 +252,18 @@ SPOILT = {
     "a replica is in two places": (
         (
             "INSERT INTO ledger.placements"
-            " SELECT fleet, kind, subject, cluster, node, 'd3', count, number, since_position"
+            " SELECT fleet, kind, subject, cluster, node, 'd3', count, from_position"
             " FROM ledger.placements WHERE disk = 'd1'"
         ),
         {("disk_scheduled", "n1", "d3", "scheduled")},
+    ),
+    "nobody knows which decision divided": (
+        "DELETE FROM ledger.placed_by WHERE kind = 'division'",
+        {("replicas_divided", None, "shop/spread", "replicas")},
+    ),
+    "nobody knows which decision placed replicas on disks": (
+        "DELETE FROM ledger.placed_by WHERE kind = 'disk_placement'",
+        {("disk_scheduled", "n1", disk, "scheduled") for disk in ("d1", "d2")},
     ),
     "a node holds more than it declares": (
         "UPDATE ledger.node_books SET declared = declared || '{\"storage\": 1}' WHERE node = 'n1'",

@@ -93,6 +93,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "ended_refusals": ("fleet", "number"),
     "ended_proposals": ("fleet", "number"),
     "placements": ("fleet", "kind", "subject", "cluster", "node", "disk"),
+    "placed_by": ("fleet", "kind", "subject"),
     "running_tasks": ("fleet", "namespace", "job", "task"),
     "fair_shares": ("fleet", "queue", "namespace", "resource"),
     "open_refusals": ("fleet", "wanted", "subject"),
@@ -110,6 +111,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
         "node",
         "disk",
     ),
+    "past_placed_by": ("fleet", "until_position", "from_position", "kind", "subject"),
     "past_running_tasks": ("fleet", "until_position", "from_position", "namespace", "job", "task"),
     "past_fair_shares": (
         "fleet",

@@ -15,6 +15,7 @@ CHANGEABLE = {
     "leases",
     "node_books",
     "open_refusals",
+    "placed_by",
     "placements",
     "queue_books",
     "running_tasks",

@@ -10,7 +10,7 @@ import pytest
 from ledger.log.database import connect
 
 CURRENT: Final = {
-    "placements": {"placements"},
+    "placements": {"placements", "placed_by"},
     "running_tasks": {"running_tasks", "job_books"},
     "fair_shares": {"fair_shares"},
     "open_refusals": {"open_refusals"},
@@ -73,18 +73,30 @@ async def test_what_is_asked_for_is_found_by_an_index(database_url: str, asked: 
             "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'test', 'wall')"
         )
         await operator.execute(
-            "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, number, since_position)"
-            " SELECT 1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w, w"
+            "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, from_position)"
+            " SELECT 1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w"
             "   FROM generate_series(1, 100000) w"
         )
         await operator.execute(
             "INSERT INTO ledger.past_placements"
-            " (fleet, kind, subject, cluster, node, count, number, since_position, from_position,"
-            "  until_position, fork)"
-            " SELECT 1, 'deployment', 'shop/work-' || w % 999, 'm' || w % 9, 'n' || w % 999, 1, w, w,"
+            " (fleet, kind, subject, cluster, node, count, from_position, until_position, fork)"
+            " SELECT 1, 'deployment', 'shop/work-' || w % 999, 'm' || w % 9, 'n' || w % 999, 1,"
             "        w, w + 1, w + 1 FROM generate_series(1, 100000) w"
         )
-        await operator.execute("VACUUM ANALYZE ledger.placements, ledger.past_placements")
+        await operator.execute(
+            "INSERT INTO ledger.placed_by (fleet, kind, subject, number, from_position)"
+            " SELECT 1, 'deployment', 'shop/work-' || w, w, w FROM generate_series(1, 100000) w"
+        )
+        await operator.execute(
+            "INSERT INTO ledger.past_placed_by"
+            " (fleet, kind, subject, number, from_position, until_position, fork)"
+            " SELECT 1, 'deployment', 'shop/work-' || w % 999, w, w, w + 1, w + 1"
+            "   FROM generate_series(1, 100000) w"
+        )
+        await operator.execute(
+            "VACUUM ANALYZE ledger.placements, ledger.past_placements,"
+            " ledger.placed_by, ledger.past_placed_by"
+        )
 
         plan = await planned(reader, f"SELECT * FROM ledger_api.{source} WHERE {condition}")
     finally:
@@ -93,9 +105,9 @@ async def test_what_is_asked_for_is_found_by_an_index(database_url: str, asked: 
 
     assert index in {node.get("Index Name") for node in plan}
     whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
-    assert "past_placements" not in whole
+    assert not {"past_placements", "past_placed_by"} & whole
     if asked != "all then":
-        assert "placements" not in whole
+        assert not {"placements", "placed_by"} & whole
 
 
 @pytest.mark.parametrize("source", ["placements", "placements_as_of('small', 70000)"])
@@ -112,12 +124,18 @@ async def test_a_small_fleet_is_asked_about_without_reading_a_large_one(
             )
             await operator.execute(
                 "INSERT INTO ledger.placements"
-                " (fleet, kind, subject, cluster, node, count, number, since_position)"
-                " SELECT $1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w, w"
+                " (fleet, kind, subject, cluster, node, count, from_position)"
+                " SELECT $1, 'deployment', 'shop/work-' || w, 'm' || w % 9, 'n' || w % 999, 1, w"
                 "   FROM generate_series(1, $2::bigint) w",
                 *(number, places),
             )
-        await operator.execute("VACUUM ANALYZE ledger.placements")
+            await operator.execute(
+                "INSERT INTO ledger.placed_by (fleet, kind, subject, number, from_position)"
+                " SELECT $1, 'deployment', 'shop/work-' || w, w, w"
+                "   FROM generate_series(1, $2::bigint) w",
+                *(number, places),
+            )
+        await operator.execute("VACUUM ANALYZE ledger.placements, ledger.placed_by")
 
         plan = await planned(reader, f"SELECT * FROM ledger_api.{source} WHERE fleet = 'small'")
     finally:
@@ -125,4 +143,4 @@ async def test_a_small_fleet_is_asked_about_without_reading_a_large_one(
         await reader.close()
 
     whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
-    assert "placements" not in whole
+    assert not {"placements", "placed_by"} & whole

@@ -31,11 +31,16 @@ LARGE: Final = FleetName("large")
 """The fleet of them. Nothing was decided for it: its rows are only there."""
 
 _FILL: Final = (
-    "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, number, since_position)"
+    "INSERT INTO ledger.placements (fleet, kind, subject, cluster, node, count, from_position)"
     " SELECT f.number, 'deployment', 'of-' || w % 97 || '/work-' || w || '@m' || w % 20,"
-    "        'm' || w % 20, 'n' || (w * 7 + copy * 613) % 2500, 1 + w % 5, w, w"
+    "        'm' || w % 20, 'n' || (w * 7 + copy * 613) % 2500, 1 + w % 5, w"
     "   FROM ledger.fleets f, generate_series(1, $2::bigint) w, generate_series(0, 2) copy"
     "  WHERE f.name = $1"
+)
+_FILL_BY: Final = (
+    "INSERT INTO ledger.placed_by (fleet, kind, subject, number, from_position)"
+    " SELECT DISTINCT p.fleet, p.kind, p.subject, p.from_position, p.from_position"
+    "   FROM ledger.placements p JOIN ledger.fleets f ON f.number = p.fleet WHERE f.name = $1"
 )
 
 
@@ -126,6 +131,7 @@ async def _filled(url: str, workloads: int) -> None:
             return
         await open_fleet(connection, LARGE, clock="event")
         await connection.execute(_FILL, LARGE, workloads)
+        await connection.execute(_FILL_BY, LARGE)
         # As autovacuum would have done by the time that anybody asks.
         await connection.execute("VACUUM ANALYZE")
 
