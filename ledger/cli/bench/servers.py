@@ -38,12 +38,12 @@ class Postgres:
         name = fresh_name()
         await _administer(self.url, f'CREATE DATABASE "{name}" TEMPLATE "{self.template}"')
         try:
-            await self._settle()
+            await self.settle()
             yield _named(self.url, name)
         finally:
             await _administer(self.url, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Let the server write down what it still owes, so that the next one does not pay for it."""
         try:
             await _administer(self.url, "CHECKPOINT")

@@ -55,6 +55,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "shared_buffers": "256MB",
     # A checkpoint every 2 GB of log instead of every 1: bulk appends write fewer full pages.
     "max_wal_size": "2GB",
+    # Files of the log that are kept to be written again: a commit that needs a new one waits for 16 MB of zeros.
+    "min_wal_size": "512MB",
     "max_connections": "100",
     # What is acknowledged is on disk. These are the defaults; here they are a promise.
     "fsync": "on",
