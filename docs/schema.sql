@@ -1775,16 +1775,16 @@ CREATE TABLE ledger.past_placed_by (
 ALTER TABLE ledger.past_placed_by OWNER TO ledger_owner;
 
 CREATE TABLE ledger.past_placements (
-    fleet integer NOT NULL,
-    kind text NOT NULL,
-    subject text NOT NULL,
-    cluster text NOT NULL,
-    node text DEFAULT ''::text NOT NULL,
-    disk text DEFAULT ''::text NOT NULL,
-    count bigint NOT NULL,
-    from_position bigint NOT NULL,
-    until_position bigint NOT NULL,
-    fork bigint NOT NULL
+    fleet integer CONSTRAINT past_places_fleet_not_null NOT NULL,
+    kind text CONSTRAINT past_places_kind_not_null NOT NULL,
+    subject text CONSTRAINT past_places_subject_not_null NOT NULL,
+    cluster text CONSTRAINT past_places_cluster_not_null NOT NULL,
+    node text DEFAULT ''::text CONSTRAINT past_places_node_not_null NOT NULL,
+    disk text DEFAULT ''::text CONSTRAINT past_places_disk_not_null NOT NULL,
+    count bigint CONSTRAINT past_places_count_not_null NOT NULL,
+    from_position bigint CONSTRAINT past_places_from_position_not_null NOT NULL,
+    until_position bigint CONSTRAINT past_places_until_position_not_null NOT NULL,
+    fork bigint CONSTRAINT past_places_fork_not_null NOT NULL
 );
 
 ALTER TABLE ledger.past_placements OWNER TO ledger_owner;
@@ -1897,7 +1897,7 @@ CREATE VIEW ledger_api.placements WITH (security_barrier='true') AS
     b.number,
     p.from_position AS since_position
    FROM ((ledger.placements p
-     JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
+     LEFT JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
      JOIN ledger.seen_fleets f ON ((f.number = p.fleet)));
 
 ALTER VIEW ledger_api.placements OWNER TO ledger_owner;
@@ -1926,94 +1926,88 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
     LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT placements_as_of.fleet AS fleet,
-     r.kind,
-     r.subject,
-     r.cluster,
-     r.node,
-     r.disk,
-     r.count,
-     b.number,
-     r.from_position
-    FROM (( SELECT t.fleet_number,
-             t.kind,
+     kind,
+     subject,
+         CASE
+             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.cluster
+             ELSE NULL::text
+         END AS "case",
+         CASE
+             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.node
+             ELSE NULL::text
+         END AS "case",
+         CASE
+             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.disk
+             ELSE NULL::text
+         END AS "case",
+     COALESCE(r.count, (0)::bigint) AS "coalesce",
+         CASE
+             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN b.number
+             ELSE NULL::bigint
+         END AS "case",
+         CASE
+             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.from_position
+             ELSE NULL::bigint
+         END AS "case"
+    FROM (( SELECT t.kind,
              t.subject,
              t.cluster,
              t.node,
              t.disk,
              t.count,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.from_position
             FROM ledger.placements_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.kind,
+          SELECT t.kind,
              t.subject,
              t.cluster,
              t.node,
              t.disk,
              t.count,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.from_position
             FROM ledger.placements_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.kind,
+          SELECT t.kind,
              t.subject,
              t.cluster,
              t.node,
              t.disk,
              t.count,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.from_position
             FROM ledger.placements_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) r
-      JOIN ( SELECT t.fleet_number,
-             t.kind,
+      FULL JOIN ( SELECT t.kind,
              t.subject,
-             t.number,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.number
             FROM ledger.placed_by_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.kind,
+          SELECT t.kind,
              t.subject,
-             t.number,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.number
             FROM ledger.placed_by_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.kind,
+          SELECT t.kind,
              t.subject,
-             t.number,
-             t.from_position,
-             t.until_position,
-             t.fork
+             t.number
             FROM ledger.placed_by_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b ON (((b.subject = r.subject) AND (b.kind = r.kind))))
-   WHERE ledger.is_kept(placements_as_of.fleet, placements_as_of."position");
+                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b USING (kind, subject))
+   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -3624,13 +3618,14 @@ CREATE VIEW ledger_api.conservation WITH (security_barrier='true') AS
                     ((tasks.namespace || '/'::text) || tasks.job) AS subject,
                     tasks.tasks
                    FROM tasks) r
-             FULL JOIN ( SELECT placements.fleet,
-                    placements.cluster,
-                    placements.node,
-                    placements.subject,
-                    placements.count
-                   FROM ledger.placements
-                  WHERE (placements.kind = 'allocation'::text)) k USING (fleet, cluster, node, subject))
+             FULL JOIN ( SELECT p.fleet,
+                    p.cluster,
+                    p.node,
+                    p.subject,
+                    p.count
+                   FROM (ledger.placements p
+                     JOIN ledger.placed_by b ON (((b.fleet = p.fleet) AND (b.subject = p.subject) AND (b.kind = p.kind))))
+                  WHERE (p.kind = 'allocation'::text)) k USING (fleet, cluster, node, subject))
         ), of_jobs AS (
          SELECT fleet,
             ((namespace || '/'::text) || job) AS subject,

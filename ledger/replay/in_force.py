@@ -5,7 +5,7 @@ is kept in memory here, and held against Postgres at the end. What held until so
 held against its table as it comes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -83,8 +83,8 @@ class InForce:
         """Go on with a page of history: the rows of the refusals that it ended, and of what was."""
         decisions, ended, released = page.decisions, page.ended, page.released
         moves = placements_turned(decisions, ended, released)
-        by: list[Change] = []
-        past: dict[str, list[Span]] = {PLACEMENTS.table: turn_places(self._places, moves, by)}
+        places, by = turn_places(self._places, moves)
+        past: dict[str, list[Span]] = {PLACEMENTS.table: places}
         told: tuple[tuple[State, Iterable[Change]], ...] = (
             (PLACED_BY, by),
             (RUNNING_TASKS, task_changes(decisions, released)),
@@ -110,14 +110,23 @@ class InForce:
         """Hold all of it against what is stored."""
         for state in STATES:
             table, rows = now_table(state), self._now(state)
-            if not self._whole:
-                # Since when a row holds was not kept from the beginning.
+            if not self._whole and state not in (PLACEMENTS, PLACED_BY):
+                # Since when a row holds was not kept from the beginning, but of places.
                 table = table._replace(columns=table.columns[:-1])
                 rows = (row[:-1] for row in rows)
-            trouble = await _compared(connection, fleet, table, rows)
+            trouble = await _compared(connection, fleet, table, rows, self._by)
             if trouble is not None:
                 return trouble
-        return await _compared(connection, fleet, NODE_BOOKS, self._nodes(world))
+        return await _compared(connection, fleet, NODE_BOOKS, self._nodes(world), self._by)
+
+    def _by(self, table: Table, row: Row) -> int:
+        """The decision that a row is of; -1 where it is of none."""
+        if "number" in table.columns:
+            return int(row[table.columns.index("number")])
+        if table.name != PLACEMENTS.table:
+            return -1
+        says, _ = self._rows[PLACED_BY.table].get(row[1 : 1 + len(PLACED_BY.key)], ((-1,), 0))
+        return int(says[0])
 
     def _was(self, span: Span) -> Row:
         return (self._fleet, span.end, span.begin, *span.row, span.fork)
@@ -148,9 +157,13 @@ def _some(names: Iterable[Subject]) -> Iterator[Sequence[Subject]]:
 
 
 async def _compared(
-    connection: Connection, fleet: Fleet, table: Table, expected: Iterable[Row]
+    connection: Connection,
+    fleet: Fleet,
+    table: Table,
+    expected: Iterable[Row],
+    by: Callable[[Table, Row], int],
 ) -> Divergence | None:
-    """The first row of a table that is not as it should be."""
+    """The first row of a table that is not as it should be; ``by`` says which decision a row is of."""
     shape = shown(table)
     wanted = {row[1 : table.key]: row for row in map(shape, expected)}
     stored = StoredRows(connection, fleet, table, by=table.columns[1])
@@ -158,18 +171,13 @@ async def _compared(
         for row in rows:
             trouble = unlike(table, wanted.pop(row[1 : table.key], None), row)
             if trouble is not None:
-                return await _placed(connection, fleet, trouble, _number(table, row))
+                return await _placed(connection, fleet, trouble, by(table, row))
     if not wanted:
         return None
     missing = wanted[min(wanted)]
     trouble = unlike(table, missing, None)
     assert trouble is not None, "it is not there"
-    return await _placed(connection, fleet, trouble, _number(table, missing))
-
-
-def _number(table: Table, row: Row) -> int:
-    """The decision that a row names; -1 where it names none."""
-    return int(row[table.columns.index("number")]) if "number" in table.columns else -1
+    return await _placed(connection, fleet, trouble, by(table, missing))
 
 
 async def _placed(

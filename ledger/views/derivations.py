@@ -279,16 +279,17 @@ async def places(
     ``InvalidRequest`` where nobody kept what was in force so early.
     """
     there = "ledger_api.placements" if at is None else "ledger_api.placements_as_of($1, $4)"
+    each = dict.fromkeys(wanted)
     try:
         rows = await connection.fetch(
-            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
-            f"  FROM {there}"
-            " WHERE fleet = $1 AND (kind, subject) IN"
-            "       (SELECT * FROM unnest($2::text[], $3::text[]))"
-            " ORDER BY kind, subject, cluster, node, disk",
+            "SELECT p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number, p.since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
+            "  FROM unnest($2::text[], $3::text[]) AS w (kind, subject)"
+            f" CROSS JOIN LATERAL (SELECT * FROM {there} t WHERE t.fleet = $1"
+            "                         AND t.kind = w.kind AND t.subject = w.subject OFFSET 0) p"
+            " ORDER BY p.kind, p.subject, p.cluster, p.node, p.disk",
             fleet,
-            [kind for kind, _ in wanted],
-            [subject for _, subject in wanted],
+            [kind for kind, _ in each],
+            [subject for _, subject in each],
             *(() if at is None else (at,)),
         )
     except asyncpg.PostgresError as error:

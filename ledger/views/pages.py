@@ -87,23 +87,30 @@ async def placements(
 
     ``InvalidRequest`` where nobody kept what was in force so early, or nobody decided so far.
     """
-    there = "ledger_api.placements" if as_of is None else "ledger_api.placements_as_of($1, $6)"
+    # What is not asked for is not in the statement: its plan is kept, and has to fit what is asked.
+    asked: list[Any] = [fleet, limit + 1]
+    where = ["fleet = $1"]
+    for column, value in (("kind", kind), ("subject", subject)):
+        if value is not None:
+            asked.append(value)
+            where.append(f"{column} = ${len(asked)}")
+    if after is not None:
+        first = len(asked) + 1
+        asked += after
+        beyond = ", ".join(f"${first + place}" for place in range(len(after)))
+        where.append(
+            f"(kind, subject, cluster, coalesce(node, ''), coalesce(disk, '')) > ({beyond})"
+        )
+    there = "placements"
+    if as_of is not None:
+        asked.append(as_of)
+        there = f"placements_as_of($1, ${len(asked)})"
     try:
         rows = await connection.fetch(
-            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
-            f"  FROM {there}"
-            " WHERE fleet = $1 AND ($2::text IS NULL OR kind = $2)"
-            "   AND ($3::text IS NULL OR subject = $3)"
-            "   AND ($4::text[] IS NULL"
-            "        OR (kind, subject, cluster, coalesce(node, ''), coalesce(disk, ''))"
-            "           > ($4[1], $4[2], $4[3], $4[4], $4[5]))"
-            " ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $5",
-            fleet,
-            kind,
-            subject,
-            after,
-            limit + 1,
-            *([] if as_of is None else [as_of]),
+            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - names and numbers of parameters
+            f"  FROM ledger_api.{there} WHERE {' AND '.join(where)}"
+            " ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $2",
+            *asked,
         )
     except asyncpg.PostgresError as error:
         if error.sqlstate in NO_ANSWER:

@@ -63,7 +63,7 @@ Move = tuple[int, int, str, str, int, Decision | Released | None]
 it ended."""
 
 
-_PLACED_BY: Final = {"eviction": "allocation"}
+_AS_KIND: Final = {"eviction": "allocation"}
 """Which kind of decision placed what one of another kind takes away."""
 
 
@@ -103,7 +103,7 @@ def placements(
         force: dict[Placed, dict[Where, Held]] = {}
         for (kind, subject, cluster, node, disk), ((many,), begin) in found.items():
             force.setdefault((kind, subject), {})[cluster, node, disk] = Held(many, begin)
-        past = turn_places(force, moves, by)
+        past, by[:] = turn_places(force, moves)
         standing = {
             (*key, *where): ((held.many,), held.begin)
             for key, places in force.items()
@@ -134,7 +134,7 @@ def placements_turned(
         (
             decision.number,
             0,
-            _PLACED_BY.get(decision.kind, decision.kind),
+            _AS_KIND.get(decision.kind, decision.kind),
             decision.subject,
             decision.position,
             decision,
@@ -148,21 +148,22 @@ def placements_turned(
 
 
 def turn_places(
-    force: dict[Placed, dict[Where, Held]], moves: Sequence[Move], by: list[Change]
-) -> list[Span]:
-    """Change what is in force, where nothing left is not listed; what held until one of them.
+    force: dict[Placed, dict[Where, Held]], moves: Sequence[Move]
+) -> tuple[list[Span], list[Change]]:
+    """Change what is in force, where nothing left is not listed.
 
-    ``by`` is told which decision is in force for a subject, as long as it has a place.
+    Told are what held until one of them, and by which decision a subject is placed from then on, as long as
+    it has a place.
     """
     past: list[Span] = []
+    by: list[Change] = []
     for _, _, kind, subject, position, move in moves:
         standing = force.pop((kind, subject), {})
-        counts = _counts(move, standing)
         after = {
             where: held
             if (held := standing.get(where)) is not None and held.many == many
             else Held(many, position)
-            for where, many in counts.items()
+            for where, many in _counts(move, standing).items()
             if many
         }
         past += [
@@ -170,13 +171,13 @@ def turn_places(
             for where, held in standing.items()
             if held.begin < position and after.get(where) != held
         ]
-        if after:
-            force[kind, subject] = after
         if not after:
             by.append(Change(position, (kind, subject), None))
-        elif isinstance(move, Decision):
+            continue
+        force[kind, subject] = after
+        if isinstance(move, Decision):
             by.append(Change(position, (kind, subject), (move.number,)))
-    return past
+    return past, by
 
 
 def _counts(

@@ -51,6 +51,8 @@ async def begin(connection: asyncpg.Connection) -> None:
     await connection.execute("SET TimeZone = 'UTC'")
     await connection.execute("SET default_transaction_read_only = on")
     await connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+    # All places of a fleet at a position are sorted; some ten thousand of them are to find room in memory.
+    await connection.execute("SET work_mem = '16MB'")
 
 
 async def exactly(connection: asyncpg.Connection) -> None:

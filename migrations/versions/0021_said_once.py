@@ -1,7 +1,8 @@
 """Which decision placed a subject is said once, not in each of its places.
 
 The statements stand in ``migrations/sql/0021``: a decision that leaves a place as it was does not write
-its row again. What views and functions tell is the same.
+its row again. What views and functions tell is the same. Deciders, ``ledger serve`` and verifications are
+stopped before: an older decider writes other rows, and whoever began to read before sees tables that are empty.
 """
 
 from pathlib import Path
@@ -13,7 +14,7 @@ down_revision = "0020"
 branch_labels = None
 depends_on = None
 
-SUBJECTS = ("placed_by", "past_placements", "as_of", "conservation", "former")
+SUBJECTS = ("placed_by", "places", "views", "conservation", "former")
 
 
 def upgrade() -> None:

@@ -261,6 +261,14 @@ SPOILT = {
         "DELETE FROM ledger.placed_by WHERE kind = 'division'",
         {("replicas_divided", None, "shop/spread", "replicas")},
     ),
+    "nobody knows which decision deployed": (
+        "DELETE FROM ledger.placed_by WHERE subject = 'shop/tight@m1'",
+        of_node("n1", *ONE),
+    ),
+    "nobody knows which decision placed tasks": (
+        "DELETE FROM ledger.placed_by WHERE kind = 'allocation'",
+        {("tasks_placed", "n1", "shop/job", "tasks")},
+    ),
     "nobody knows which decision placed replicas on disks": (
         "DELETE FROM ledger.placed_by WHERE kind = 'disk_placement'",
         {("disk_scheduled", "n1", disk, "scheduled") for disk in ("d1", "d2")},

@@ -152,6 +152,61 @@ async def test_what_two_tables_say_is_held_together(
     assert found.trouble == trouble
 
 
+A_PLACE = f"(SELECT min(subject) FROM ledger.placements WHERE {OF_DEMO} AND kind = 'deployment')"
+
+
+@pytest.mark.parametrize("kept", ["from its beginning", "from a position on"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            f"UPDATE ledger.placements SET from_position = from_position - 1 WHERE ctid ="
+            f" (SELECT min(ctid) FROM ledger.placements WHERE {OF_DEMO} AND subject = {A_PLACE})",
+            id="since when so many are there",
+        ),
+        pytest.param(
+            f"UPDATE ledger.placements SET count = count + 1 WHERE ctid ="
+            f" (SELECT min(ctid) FROM ledger.placements WHERE {OF_DEMO} AND subject = {A_PLACE})",
+            id="how many are there",
+        ),
+        pytest.param(
+            f"UPDATE ledger.placed_by SET from_position = from_position - 1 WHERE {OF_DEMO}"
+            f" AND kind = 'deployment' AND subject = {A_PLACE}",
+            id="since when a decision is in force",
+        ),
+        pytest.param(
+            f"DELETE FROM ledger.placed_by WHERE {OF_DEMO}"
+            f" AND kind = 'deployment' AND subject = {A_PLACE}",
+            id="which decision is in force",
+        ),
+    ],
+)
+async def test_places_are_told_with_their_decision_also_of_fleets_whose_past_was_not_always_kept(
+    tampered: Arena, change: str, kept: str
+) -> None:
+    by = await tampered.connection.fetchrow(
+        f"SELECT number, position FROM ledger.decisions d WHERE {OF_DEMO} AND number ="
+        f" (SELECT number FROM ledger.placed_by WHERE {OF_DEMO} AND kind = 'deployment'"
+        f"     AND subject = {A_PLACE})"
+    )
+    undone = tampered.connection.transaction(isolation="repeatable_read")
+    await undone.start()
+    try:
+        if kept == "from a position on":
+            await tampered.connection.execute(
+                "INSERT INTO ledger.histories (fleet, first)"
+                " SELECT number, 100 FROM ledger.fleets WHERE name = 'demo'"
+            )
+            assert await tampered.verified() is None
+        found = await after(tampered, change)
+    finally:
+        await undone.rollback()
+
+    assert by is not None
+    assert found is not None
+    assert (found.decision, found.position) == tuple(by)
+
+
 @pytest.mark.parametrize(
     ("change", "trouble", "place"),
     [

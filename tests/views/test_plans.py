@@ -144,3 +144,23 @@ async def test_a_small_fleet_is_asked_about_without_reading_a_large_one(
 
     whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
     assert not {"placements", "placed_by"} & whole
+
+
+@pytest.mark.parametrize(
+    "asked", ["true", "cluster = 'm1'", "node = 'n1'", "count > 1 AND number > 1"]
+)
+async def test_places_and_their_decisions_are_never_compared_each_with_each(
+    database_url: str, asked: str
+) -> None:
+    """However few of them Postgres takes them for: here it knows nothing of any."""
+    reader = await connect(database_url, "ledger_reader")
+    try:
+        plan = await planned(
+            reader, f"SELECT * FROM ledger_api.placements_as_of('test', 70000) WHERE {asked}"
+        )
+    finally:
+        await reader.close()
+
+    joined = {node["Node Type"] for node in plan if node.get("Join Type") == "Full"}
+    assert joined
+    assert joined <= {"Hash Join", "Merge Join"}

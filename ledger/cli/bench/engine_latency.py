@@ -6,10 +6,10 @@ far it has come: a transaction's events are visible when the cursor has passed t
 decisions with it. The time of a transaction runs from its commit; asking costs up to two
 milliseconds, which are counted.
 
-The server is as one is that has run for a while: events have streamed in for a quarter of a minute and then
-there was a checkpoint, as on any server every few minutes. Behind one, each page is written whole into
-the server's log when it changes first, and files of that log are used again. A server that was made
-a moment ago has none to use again, and every 16 MB a commit waits until zeros fill a new one.
+Before that, events stream in for a quarter of a minute uncounted, and then there is a checkpoint, where whoever
+asks may have one: as on any server every few minutes. Behind it each page is written whole into the
+server's own log when it changes first, and files of that log are used again. A server that was made
+a moment ago has none to use again: every 16 MB a commit of its waits until zeros fill a new one.
 
 The fleet is on the wall clock, so that rounds close as they do in life. What happened is told
 beside what was asked for: an event counts as one that decides if a decision stands at its position,

@@ -90,8 +90,10 @@ of_tasks AS (
 task_places AS (
   SELECT fleet, cluster, node, subject, coalesce(r.tasks, 0) AS recorded, coalesce(k.count, 0) AS kept
     FROM (SELECT fleet, cluster, node, namespace || '/' || job AS subject, tasks FROM tasks) r
-    FULL JOIN (SELECT fleet, cluster, node, subject, count
-                 FROM ledger.placements WHERE kind = 'allocation') k
+    FULL JOIN (SELECT p.fleet, p.cluster, p.node, p.subject, p.count
+                 FROM ledger.placements p
+                 JOIN ledger.placed_by b ON b.fleet = p.fleet AND b.subject = p.subject AND b.kind = p.kind
+                WHERE p.kind = 'allocation') k
       USING (fleet, cluster, node, subject)
 ),
 of_jobs AS (
