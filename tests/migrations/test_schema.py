@@ -9,7 +9,7 @@ import pytest
 
 from ledger.log import database, schema
 from ledger.log.embedded import binaries
-from tests.postgres import Postgres, named
+from tests.postgres import Postgres, fresh_name, named
 
 DOCUMENTED = Path(__file__).parent.parent.parent / "docs" / "schema.sql"
 
@@ -60,6 +60,27 @@ async def test_every_object_belongs_to_the_owner(database_url: str) -> None:
         await connection.close()
 
     assert strangers == []
+
+
+async def test_nobody_has_counted_the_rows_of_a_new_database(postgres: Postgres) -> None:
+    """A table that was found empty is read whole, by plans that deciders keep while it fills."""
+    url = named(postgres.url, fresh_name("new"))
+    operator = await database.connect(postgres.url, None)
+    name = url.rpartition("/")[2]
+    try:
+        await operator.execute(f'CREATE DATABASE "{name}"')
+        await schema.migrate(url)
+        connection = await database.connect(url, None)
+        counted = await connection.fetch(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'ledger'::regnamespace"
+            "   AND relkind = 'r' AND reltuples = 0"
+        )
+        await connection.close()
+    finally:
+        await operator.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        await operator.close()
+
+    assert counted == []
 
 
 def dumped(url: str) -> str:
