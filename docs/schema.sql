@@ -181,7 +181,7 @@ END;
 
 ALTER FUNCTION ledger.is_decided(fleet text, "position" bigint) OWNER TO ledger_owner;
 
-CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
+CREATE FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) RETURNS bigint
     LANGUAGE plpgsql STABLE STRICT
     AS $$
 DECLARE
@@ -190,12 +190,12 @@ DECLARE
   middle  bigint;
   there   timestamptz;
 BEGIN
-  SELECT v.events - 1 INTO highest FROM ledger_api.fleets v WHERE v.fleet = position_at.fleet;
+  SELECT v.events - 1 INTO highest FROM ledger_api.fleets v WHERE v.fleet = last_by.fleet;
   -- Fleet time never runs backwards with position. What was archived is older than what is here.
   WHILE lowest < highest LOOP
     middle := (lowest + highest + 1) / 2;
     SELECT e.recorded_at INTO there FROM ledger_api.events e
-     WHERE e.fleet = position_at.fleet AND e.position = middle;
+     WHERE e.fleet = last_by.fleet AND e.position = middle;
     IF there > moment THEN
       highest := middle - 1;
     ELSE
@@ -205,6 +205,18 @@ BEGIN
   RETURN nullif(highest, -1);
 END
 $$;
+
+ALTER FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE STRICT
+    BEGIN ATOMIC
+ SELECT
+         CASE
+             WHEN ledger.is_decided(fleet, NULL::bigint) THEN ledger.last_by(fleet, moment)
+             ELSE NULL::bigint
+         END AS "case";
+END;
 
 ALTER FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
@@ -670,7 +682,7 @@ CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" big
      d.event_type,
      d.event_subject
     FROM ledger_api.decisions d
-   WHERE ((d.fleet = decisions_between.fleet) AND (d."position" >= decisions_between."from") AND (d."position" <= decisions_between."to"));
+   WHERE ((d.fleet = decisions_between.fleet) AND (d."position" >= decisions_between."from") AND (d."position" <= decisions_between."to") AND ledger.is_decided(decisions_between.fleet, decisions_between."to"));
 END;
 
 ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" bigint, "to" bigint) OWNER TO ledger_owner;
@@ -698,7 +710,7 @@ CREATE FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with t
      d.recorded_at,
      d.event_type,
      d.event_subject
-    FROM ledger_api.decisions_between(decisions_between.fleet, ( SELECT (COALESCE(ledger_api.position_at(decisions_between.fleet, (decisions_between."from" - '00:00:00.000001'::interval)), ('-1'::integer)::bigint) + 1)), ( SELECT ledger_api.position_at(decisions_between.fleet, decisions_between."to") AS position_at)) d(fleet, number, "position", kind, subject, algorithm, version, branch, moved, previous_number, result, reasons, digest, decision, record, recorded_at, event_type, event_subject);
+    FROM ledger_api.decisions_between(decisions_between.fleet, ( SELECT (COALESCE(ledger_api.position_at(decisions_between.fleet, (decisions_between."from" - '00:00:00.000001'::interval)), ('-1'::integer)::bigint) + 1)), ( SELECT ledger.decided_at(decisions_between.fleet, decisions_between."to") AS decided_at)) d(fleet, number, "position", kind, subject, algorithm, version, branch, moved, previous_number, result, reasons, digest, decision, record, recorded_at, event_type, event_subject);
 END;
 
 ALTER FUNCTION ledger_api.decisions_between(fleet text, "from" timestamp with time zone, "to" timestamp with time zone) OWNER TO ledger_owner;
@@ -1918,7 +1930,7 @@ COMMENT ON COLUMN ledger_api.placements.disk IS 'Where: the disk, where that was
 
 COMMENT ON COLUMN ledger_api.placements.count IS 'How many are there.';
 
-COMMENT ON COLUMN ledger_api.placements.number IS 'The decision that said so last.';
+COMMENT ON COLUMN ledger_api.placements.number IS 'The newest decision about the subject that is in force; of a job it is the last round that placed or evicted any of its tasks.';
 
 COMMENT ON COLUMN ledger_api.placements.since_position IS 'Position since which this many are there.';
 
@@ -5245,6 +5257,14 @@ GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger
 GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_decider;
 GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger.is_decided(fleet text, "position" bigint) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.last_by(fleet text, moment timestamp with time zone) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger_api.position_at(fleet text, moment timestamp with time zone) TO ledger_reader;

@@ -65,8 +65,9 @@ async def position_at(
     """The position of the last event by a time that is decided; None before the first."""
     found: int | None = await connection.fetchval(
         "SELECT CASE WHEN p.at > f.decided_through THEN f.decided_through ELSE p.at END"
-        "  FROM (SELECT ledger_api.position_at($1, $2) AS at) p"
-        "  JOIN ledger_api.fleets f ON f.fleet = $1 AND f.decided_through >= 0",
+        "  FROM ledger_api.fleets f"
+        " CROSS JOIN LATERAL (SELECT ledger_api.position_at(f.fleet, $2) AS at) p"
+        " WHERE f.fleet = $1 AND f.decided_through >= 0",
         fleet,
         moment,
     )

@@ -1,4 +1,4 @@
-"""Which decision placed a subject is said once, not in each of its places.
+"""Which decision placed a subject is said once, not in each of its places; who asks of no fleet is refused.
 
 The statements stand in ``migrations/sql/0021``: a decision that leaves a place as it was does not write
 its row again. What views and functions tell is the same. Deciders, ``ledger serve`` and verifications are
@@ -14,7 +14,7 @@ down_revision = "0020"
 branch_labels = None
 depends_on = None
 
-SUBJECTS = ("placed_by", "places", "views", "conservation", "former")
+SUBJECTS = ("placed_by", "places", "views", "conservation", "former", "refused")
 
 
 def upgrade() -> None:
