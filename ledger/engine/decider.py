@@ -61,6 +61,7 @@ from ledger.log.stops import Stop
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
+from ledger.reducers.retries import is_owed
 from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
 from ledger.views.released import Ended, Released
@@ -114,6 +115,10 @@ class Seen(NamedTuple):
 
 
 OnDecisions = Callable[[tuple[Decision, ...]], None]
+
+
+_NOW: Final = Microseconds(0)
+"""A moment that is always over."""
 
 
 class _Early(NamedTuple):
@@ -299,7 +304,8 @@ class Decider:
         if through < size - 1:
             return False
         world = self._past.world
-        return world is None or self.leads or next_deadline(world) is None or await self._is_led()
+        waits = world is not None and (next_deadline(world) is not None or is_owed(world))
+        return self.leads or not waits or await self._is_led()
 
     async def _is_led(self) -> bool:
         """Whether somebody lives who decides for the fleet: his lease was renewed while this one stood by.
@@ -472,11 +478,12 @@ class Decider:
             self._on_decisions(tuple(batch.decisions))
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
-        """Append the passing of time where a deadline is due and nothing else reaches it.
+        """Append the passing of time where a deadline is due, or a refusal is to be asked again, and nothing else comes.
 
         A fleet on the clock of its events has no time of its own: there only ``at_once`` ticks.
         """
-        deadline = next_deadline(world)
+        owed = is_owed(world)
+        deadline = _NOW if owed else next_deadline(world)
         if deadline is None or (self._fleet.clock == "event" and not at_once):
             self._early = None
             return False
@@ -489,7 +496,7 @@ class Decider:
                 await leases.check(self._connection, self._lease)
                 if head.frontier.size != world.position:
                     return True  # Something was appended meanwhile: that comes first.
-                now = deadline if at_once else max(head.clock, deadline)
+                now = deadline if at_once and not owed else max(head.clock, deadline)
                 if not at_once and head.clock < deadline:
                     left = min((deadline - head.clock) / MICRO, POLL_SECONDS)
                     self._early = _Early(deadline, asyncio.get_running_loop().time() + left)

@@ -9,7 +9,7 @@ others take marks nobody; another policy marks all whose kind is decided by it.
 
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
-and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
+which is a tick where no other comes (``is_owed``), and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
 mark set after that decision stands too, or by it where the same answer goes on with a refusal. So
 does one that a decision of a later kind set: the turn of its own kind was over by then.
 """
@@ -69,6 +69,13 @@ def begun(world: World) -> World:
         return world
     begun = replace(retries, marked=marked, first=world.decisions, served=0, turns=_NO_TURNS)
     return replace(world, retries=begun)
+
+
+def is_owed(world: World) -> bool:
+    """Whether the next event would ask somebody again, whatever it tells: nothing else is waited for."""
+    if not world.retries.marked or world.policy.hold:
+        return False
+    return bool(begun(world).retries.marked)
 
 
 def _set_late(retries: Retries, question: Question) -> bool:

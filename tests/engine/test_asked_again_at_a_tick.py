@@ -1,0 +1,105 @@
+"""Whoever was refused and may be served by now is asked at a tick where no other event comes."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ledger.engine.decider import Decider
+from ledger.log import fleets, lines
+from ledger.log.database import connect
+from ledger.replay.replay import replay
+from ledger.units import FleetName
+from tests.engine.deciding import decide_all
+from tests.engine.test_deployments_in_sql import Told, rows
+
+REFUSED = "SELECT subject FROM ledger_api.open_refusals ORDER BY subject"
+TICKS = "SELECT count(*) FROM ledger.events WHERE type = 'ledger.time.time.passed.v1'"
+
+
+def a_division_behind_a_deployment() -> Told:
+    """Room for a division is given up by a deployment, which is asked after divisions."""
+    story = Told()
+    story.cluster("m1")
+    story.node("n1", cpu="4", memory=8)
+    story.workload("first", 4, request={"memory": 2})
+    divided: dict[str, Any] = {"division": {"strategy": "dynamic"}, "request": {"memory": 2}}
+    story.workload("second", 4, cluster=None, **divided)
+    story.workload("first", 0, request={"memory": 2})
+    return story
+
+
+def more_than_one_event_serves() -> Told:
+    """Four wait for a node, and one event serves one of them."""
+    story = Told()
+    story.add("policy", "policy.changed", "test", {"retry": {"max_subjects": 1}})
+    story.cluster("m1")
+    for name in ("a", "b", "c", "d"):
+        story.workload(name, 1)
+    story.node("n1", cpu="4", memory=8)
+    return story
+
+
+@pytest.mark.parametrize("clock", ["wall", "event"])
+@pytest.mark.parametrize(
+    ("story", "ticks"), [(a_division_behind_a_deployment, 1), (more_than_one_event_serves, 3)]
+)
+async def test_who_decides_to_the_end_leaves_nobody_who_can_be_served(
+    database_url: str, story: Any, ticks: int, clock: Any
+) -> None:
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(anybody, story().lines, clock=clock)
+        await decide_all(database_url)
+
+        assert await rows(anybody, REFUSED) == []
+        assert await anybody.fetchval(TICKS) == ticks
+        report = await replay(anybody, await the_fleet(anybody))
+        assert report.diverged is None
+    finally:
+        await anybody.close()
+
+
+@pytest.mark.parametrize("story", [a_division_behind_a_deployment, more_than_one_event_serves])
+async def test_a_live_decider_asks_them_soon(database_url: str, story: Any) -> None:
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(anybody, story().lines, clock="wall")
+        live = Decider(anybody, await the_fleet(anybody), holder="me")
+        turns = 0
+        while await live.turn(ticks=False):
+            turns += 1
+            assert turns < 50, "it comes to an end"
+
+        assert await rows(anybody, REFUSED) == []
+    finally:
+        await anybody.close()
+
+
+async def test_nobody_is_asked_under_hold_and_nobody_in_vain(database_url: str) -> None:
+    story = more_than_one_event_serves()
+    story.workload("large", 1, request={"memory": 100})
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(anybody, story.lines, clock="wall")
+        await decide_all(database_url)
+        assert await rows(anybody, REFUSED) == [("shop/large@m1",)]
+        ticks = await anybody.fetchval(TICKS)
+
+        held = Told()
+        held.lines = list(story.lines)
+        held.hold(hold=True)
+        held.node("n2", cpu="4", memory=200)
+        await lines.ingest(anybody, held.lines, clock="wall")
+        await decide_all(database_url)
+
+        assert await rows(anybody, REFUSED) == [("shop/large@m1",)]
+        assert await anybody.fetchval(TICKS) == ticks
+    finally:
+        await anybody.close()
+
+
+async def the_fleet(connection: asyncpg.Connection) -> fleets.Fleet:
+    fleet = await fleets.find(connection, FleetName("test"))
+    assert fleet is not None
+    return fleet
