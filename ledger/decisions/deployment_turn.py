@@ -418,9 +418,14 @@ class Turn:
 
         if self.invalid is not None:
             return refused(self.invalid, WAITS_FOR_WISH, 0)
-        if nodes.schedulable.isdisjoint(names):
-            return refused("no_eligible_node", WAITS_FOR_NODES, 0)
         policy: Policy = deploy.policy or self.world.policy.placement.global_policy
+        if nodes.schedulable.isdisjoint(names):
+            try:
+                # What means nothing waits for another wish, not for nodes.
+                nodes.rules.place(Request(strategy, count, (), limit, policy))
+            except InvalidRequest as invalid:
+                return refused(invalid.code, WAITS_FOR_WISH, 0)
+            return refused("no_eligible_node", WAITS_FOR_NODES, 0)
         names = asked_about(nodes, strategy, policy, among, count, self.counts, limit=limit)
         request = Request(
             strategy=strategy,

@@ -178,3 +178,26 @@ async def test_a_refusal_that_an_event_ends_has_nobody_who_resolved_it(database_
         assert await rows(anybody, "SELECT * FROM ledger_api.open_refusals") == []
     finally:
         await anybody.close()
+
+
+async def test_a_wish_that_means_nothing_is_refused_for_that_whether_there_are_nodes_or_not(
+    database_url: str,
+) -> None:
+    story = Told()
+    story.cluster("m1")
+    story.workload("before", 1, deploy={"strategy": "FILL"})
+    story.node("n1", cpu="4")
+    story.workload("after", 1, deploy={"strategy": "FILL"})
+
+    anybody = await connect(database_url, None)
+    try:
+        await told(anybody, database_url, story)
+
+        assert await rows(
+            anybody, "SELECT subject, reason, waits_for FROM ledger_api.open_refusals ORDER BY 1"
+        ) == [
+            ("shop/after@m1", "invalid_count", "specification"),
+            ("shop/before@m1", "invalid_count", "specification"),
+        ]
+    finally:
+        await anybody.close()
