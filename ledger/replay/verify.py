@@ -162,9 +162,9 @@ def add_page(
         leaves = leaf_hashes(fleet, rows)
     moments = [row[RECORDED_AT] for row in rows]
     positions = [row[POSITION] for row in rows]
-    whole = positions[-1] - first + 1 == len(rows) and positions[0] == first
+    # In files nothing but this keeps a position from being in the place of another.
     if (
-        not whole
+        positions != list(range(first, first + len(rows)))
         or [row[LEAF] for row in rows] != leaves
         or [clock, *moments] != sorted([clock, *moments])
     ):

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,7 @@ from ledger.errors import DamagedArchive, LedgerStopped, SetupProblem
 from ledger.log import decisions as recorded
 from ledger.log import merkle, read
 from ledger.log.archive import manifest as manifests
-from ledger.log.archive.layout import MANIFEST, TABLES, TableName
+from ledger.log.archive.layout import MANIFEST, TABLES, Column, Kind, TableName
 from ledger.log.archive.manifest import (
     NOTHING_SIGNED,
     ArchivedFile,
@@ -30,6 +30,7 @@ from ledger.log.archive.manifest import (
 from ledger.log.archive.parquet import ParquetReading, ParquetWriting
 from ledger.log.archive.reading import Archive
 from ledger.log.archive.writing import export
+from ledger.log.notes import Key
 from ledger.replay import archived
 from ledger.replay.replay import Wanted, replay, replay_archive
 from ledger.replay.report import DIVERGED, INVALID
@@ -127,6 +128,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from ledger.log import fleets
 from ledger.log.archive.writing import export
+from ledger.log.notes import Key
 from ledger.log.database import connected
 
 url, name, folder, positions, left = sys.argv[1:]
@@ -286,6 +288,58 @@ async def test_who_rewrites_file_and_manifest_together_is_found_by_the_rows(
     replayed = await replay_archive(Archive.open(copy), wanted=Wanted(workers=2))
     assert replayed.diverged is not None
     assert (replayed.shown, replayed.exit_code) == (None, INVALID)
+
+
+FORGED: dict[Kind, object] = {
+    "int64": 7,
+    "int32": 7,
+    "int16": 7,
+    "text": "else",
+    "word": "else",
+    "moment": 7,
+    "bytes": b"{}",
+    "hash": bytes(32),
+}
+"""For each kind of column something that no history has there."""
+
+
+@pytest.mark.parametrize("keys", [(), KEYS])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        (table, column)
+        for table, columns in TABLES.items()
+        if table != "snapshots"
+        for column in columns
+    ],
+    ids=lambda one: one.name if isinstance(one, Column) else None,
+)
+async def test_a_forged_value_is_found_in_whatever_column(
+    kept: Kept, tmp_path: Path, table: TableName, column: Column, keys: Sequence[Key]
+) -> None:
+    """The manifest is made to fit. Snapshots are looked at where a replay begins with them."""
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    rewritten(copy, table, 0 if table == "checkpoints" else 1, {column.name: FORGED[column.kind]})
+
+    report = await archived.report(tmp_path, FLEET, keys=keys)
+
+    assert report.diverged is not None
+    assert report.exit_code == INVALID
+
+
+@pytest.mark.parametrize("row", [0, 1, 60, -1])
+async def test_a_forged_position_is_found_where_it_is(kept: Kept, tmp_path: Path, row: int) -> None:
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    one = [one for one in kept.archive.manifest.ranges if "events" in one.files][1]
+    rewritten(copy, "events", row, {"position": 77})
+
+    report = await archived.report(tmp_path, FLEET)
+
+    assert report.diverged is not None
+    place = one.first + row if row >= 0 else one.next + row
+    assert (report.diverged.trouble, report.diverged.position) == ("position_missing", place)
 
 
 async def test_rows_that_fit_one_another_are_found_by_what_was_signed(
