@@ -42,6 +42,7 @@ Trouble = Literal[
     "manifest_damaged",
     "file_missing",
     "file_damaged",
+    "file_unexpected",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
