@@ -245,12 +245,12 @@ def _print(report: Report) -> None:
         for left_out in shown.left_out:
             typer.echo(f"  snapshot left out at {left_out}")
         segments = "1 segment" if shown.segments == 1 else f"{shown.segments} segments"
-        chain = (
-            "begin at position 0: nothing is believed"
-            if shown.proves
-            else f"begin at position {shown.begins_at}, with a snapshot that is believed"
+        believed = " and ".join(shown.believed) or "nothing"
+        verb = "are" if len(shown.believed) > 1 else "is"
+        typer.echo(
+            f"  {segments}, {shown.workers} at once; they begin at position {shown.begins_at}:"
+            f" {believed} {verb} believed"
         )
-        typer.echo(f"  {segments}, {shown.workers} at once; they {chain}")
     if report.diverged is not None:
         _print_trouble(report.diverged)
         return

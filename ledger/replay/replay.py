@@ -143,6 +143,7 @@ class _Plan:
             workers=workers,
             subject=self.task.subject,
             left_out=self.left_out,
+            same=verified.trouble is None,
         )
         return replace(reported(fleet, verified), shown=shown)
 

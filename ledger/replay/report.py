@@ -168,7 +168,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a replay recomputed, and from where on that is a proof."""
+    """What a replay recomputed, and what it took as it was recorded."""
 
     first: int
     through: int
@@ -176,17 +176,31 @@ class Shown:
     compared: int
     """How many decisions that were; about one subject, those about it."""
     begins_at: int
-    """From which position on everything was folded. 0: nothing had to be believed."""
+    """From which position on everything was folded. 0: no World had to be believed."""
     segments: int
     workers: int
     subject: str | None
     left_out: tuple[str, ...]
     """Snapshots that did not fit this log or this program, and why: no segment began there."""
+    same: bool
+    """Whether everything that was compared is as it was recorded."""
 
     @property
     def proves(self) -> bool:
-        """Whether it shows that the decisions follow from the log, and from nothing else."""
-        return self.begins_at == 0
+        """Whether it shows that all decisions so far follow from the log, and from nothing else."""
+        return self.same and not self.believed
+
+    @property
+    def believed(self) -> tuple[str, ...]:
+        """What was taken as it was recorded, in words."""
+        told: list[str] = []
+        if self.begins_at:
+            told.append(f"the snapshot at position {self.begins_at - 1}")
+        if self.first > self.begins_at:
+            told.append(f"what was decided from position {self.begins_at} to {self.first - 1}")
+        if self.subject is not None:
+            told.append(f"what was decided about others than {self.subject}")
+        return tuple(told)
 
     def as_plain(self) -> Plain:
         """For ``--json``."""
@@ -196,6 +210,7 @@ class Shown:
             "compared": self.compared,
             "begins_at": self.begins_at,
             "proves": self.proves,
+            "believed": self.believed,
             "segments": self.segments,
             "workers": self.workers,
             "subject": self.subject,

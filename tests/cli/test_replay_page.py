@@ -81,8 +81,12 @@ async def test_each_command_finds_the_same(database_url: str, tmp_path: Path) ->
             assert told["shown"]["proves"] is True
             for name in re.findall(r"`(\w+)`", PAGE[PAGE.index("`--json` prints") :][:700]):
                 assert name in told or name in told["shown"], name
-        elif "--from" not in words or "30" not in said:
-            assert "begin at position 0" in said
+        elif "--from" in words:
+            assert "at position 0: what was decided from position 0 to 19 is believed" in said
+        elif "--subject" in words:
+            assert "what was decided about others than shop/cart is believed" in said
+        else:
+            assert "begin at position 0: nothing is believed" in said
     assert files(tmp_path) == [], "nothing is written where nothing differs"
 
 
