@@ -287,7 +287,7 @@ def _print(report: Report) -> None:
 
 
 def _print_trouble(trouble: Divergence) -> None:
-    typer.echo(f"{trouble.trouble} at position {trouble.position}, decision {trouble.decision}")
+    typer.echo(f"{trouble.trouble}{trouble.place}")
     if trouble.stage is not None:
         typer.echo(f"  {'stage':<18}{trouble.stage}: {_MEANT[trouble.stage]}")
     for name in (

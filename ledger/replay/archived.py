@@ -132,7 +132,15 @@ async def verify(
         if trouble is not None:
             return Verified(events, begins.decisions, archive.through, trouble)
         decided, trouble = await _decisions(archive, brought, on_progress)
-    return Verified(events, decided, archive.through, trouble, brought.notes, brought.used)
+    return Verified(
+        events,
+        decided,
+        archive.through,
+        trouble,
+        brought.notes,
+        brought.used,
+        brought.unchecked,
+    )
 
 
 async def _events(

@@ -97,6 +97,13 @@ class Divergence:
     slice_missing: str | None = None
     """Why that file could not be written."""
 
+    @property
+    def place(self) -> str:
+        """Where it is, in words, as far as it is anywhere."""
+        told = (("position", self.position), ("decision", self.decision))
+        where = ", ".join(f"{name} {number}" for name, number in told if number is not None)
+        return f" at {where}" if where else ""
+
     def as_plain(self) -> Plain:
         """For ``--json``."""
         return {
@@ -136,6 +143,10 @@ class Report:
     """How many signed notes the reader's keys verified; None where no key was brought."""
     used: frozenset[Key] = frozenset()
     """The keys that verified one."""
+    unchecked: int = 0
+    """How many signed notes there are whose signatures nobody looked at, since no key was brought."""
+    deep: bool | None = None
+    """Whether what people read was made again too; None where that was not the question."""
 
     @property
     def exit_code(self) -> int:
@@ -163,6 +174,10 @@ class Report:
             told["begins_at"] = self.begins_at
         if self.notes is not None:
             told["notes_verified"] = self.notes
+        if self.unchecked:
+            told["notes_unchecked"] = self.unchecked
+        if self.deep is not None:
+            told["deep"] = self.deep
         return told
 
 
