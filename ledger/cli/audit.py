@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -126,6 +126,13 @@ def _progress(*, hidden: bool) -> Iterator[OnProgress]:
         yield lambda count: shown.update(task, description=f"{count:,} rows")
 
 
+_DEEP: Final = {
+    True: ", and so is what people read",
+    False: "; what people read was not looked at (--deep)",
+    None: "",
+}
+
+
 def _print(report: Report) -> None:
     typer.echo(f"{report.events:>12,} events       root {report.event_root}")
     typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
@@ -133,14 +140,13 @@ def _print(report: Report) -> None:
         typer.echo(f"  from position {report.begins_at} on; the tree before it is believed")
     if report.notes is not None:
         typer.echo(f"{report.notes:>12,} signed notes verified")
+    if report.unchecked:
+        typer.echo(f"{report.unchecked:>12,} signed notes not verified: no --key")
     trouble = report.diverged
     if trouble is None:
-        typer.echo(f"fleet {report.fleet} is whole")
+        typer.echo(f"fleet {report.fleet} is whole{_DEEP[report.deep]}")
         return
-    place = ""
-    if (trouble.position, trouble.decision) != (None, None):
-        place = f" at position {trouble.position}, decision {trouble.decision}"
-    typer.echo(f"fleet {report.fleet}: {trouble.trouble}{place}")
+    typer.echo(f"fleet {report.fleet}: {trouble.trouble}{trouble.place}")
     for name in ("subject", "path", "recorded", "recomputed"):
         value = getattr(trouble, name)
         if value is not None:

@@ -21,7 +21,7 @@ from ledger.cli.archiving import ArchiveOption, DetachedOption
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
-from ledger.cli.run import REFUSED, run
+from ledger.cli.run import exit_code, run
 from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
 from ledger.log import fleets
 from ledger.log.archive.reading import fleets_in
@@ -48,6 +48,7 @@ _MEANT: Final = {
 
 
 def replay(
+    context: typer.Context,
     fleet: Annotated[
         str | None, typer.Option("--fleet", help="The fleet to audit.", show_default=False)
     ] = None,
@@ -84,6 +85,8 @@ def replay(
         typer.Option(
             "--slice",
             metavar="FILE",
+            exists=True,
+            dir_okay=False,
             help="Replay what an earlier replay cut out of a history. No database is asked.",
         ),
     ] = None,
@@ -111,9 +114,14 @@ def replay(
     shows.
     """
     if piece is not None:
+        _require_alone(context)
         _replay_slice(piece, as_json=as_json)
     if fleet is None:
         raise typer.BadParameter("which fleet is to be replayed?", param_hint="--fleet")
+    if slice_to is not None and not slice_to.parent.is_dir():
+        raise typer.BadParameter(
+            f"there is no directory {slice_to.parent}", param_hint="--slice-to"
+        )
 
     def file_of(trouble: Divergence) -> Path:
         return slice_to or Path(f"{fleet}-{trouble.position}.slice.json")
@@ -216,13 +224,26 @@ class _Shown:
             self._progress.update(task, rate=f"{speed:,.0f}/s")
 
 
+def _require_alone(context: typer.Context) -> None:
+    """A slice is replayed as it is: what else was typed would have no effect."""
+    for option in context.command.params:
+        name = option.name
+        if name is None or name in ("piece", "as_json"):
+            continue
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                f"a slice is replayed as it is; leave {option.opts[0]} out", param_hint="--slice"
+            )
+
+
 def _replay_slice(file: Path, *, as_json: bool) -> None:
     try:
         piece, found = slices.read(file)
         trouble = slices.runnable(piece)
-    except InvalidRequest as error:
+    except (InvalidRequest, SetupProblem) as error:
         complain(error)
-        raise typer.Exit(REFUSED) from error
+        raise typer.Exit(exit_code(error)) from error
     if as_json:
         told = None if trouble is None else trouble.as_plain()
         typer.echo(json.dumps({"events": len(piece.events), "diverged": told, "found": found}))
@@ -245,12 +266,12 @@ def _print(report: Report) -> None:
         for left_out in shown.left_out:
             typer.echo(f"  snapshot left out at {left_out}")
         segments = "1 segment" if shown.segments == 1 else f"{shown.segments} segments"
-        chain = (
-            "begin at position 0: nothing is believed"
-            if shown.proves
-            else f"begin at position {shown.begins_at}, with a snapshot that is believed"
+        believed = " and ".join(shown.believed) or "nothing"
+        verb = "are" if len(shown.believed) > 1 else "is"
+        typer.echo(
+            f"  {segments}, {shown.workers} at once; they begin at position {shown.begins_at}:"
+            f" {believed} {verb} believed"
         )
-        typer.echo(f"  {segments}, {shown.workers} at once; they {chain}")
     if report.diverged is not None:
         _print_trouble(report.diverged)
         return
@@ -266,7 +287,7 @@ def _print(report: Report) -> None:
 
 
 def _print_trouble(trouble: Divergence) -> None:
-    typer.echo(f"{trouble.trouble} at position {trouble.position}, decision {trouble.decision}")
+    typer.echo(f"{trouble.trouble}{trouble.place}")
     if trouble.stage is not None:
         typer.echo(f"  {'stage':<18}{trouble.stage}: {_MEANT[trouble.stage]}")
     for name in (

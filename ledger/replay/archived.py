@@ -47,14 +47,25 @@ _SAID: Final = tuple(column.name for column in DECISIONS[:-2])
 
 
 def damage(archive: Archive) -> Divergence | None:
-    """The first file that is not as it was written, and where in the log that is."""
+    """The first file that is not as it was written, and where in the log that is; or that nobody wrote."""
     for one in archive.manifest.ranges:
         for table, file in one.files.items():
             try:
                 archive.check_file(file)
             except DamagedArchive as damaged:
                 return _located(archive, one, table, damaged)
-    return None
+    try:
+        unexpected = archive.unexpected()
+    except DamagedArchive as damaged:
+        return told(damaged)
+    if unexpected is None:
+        return None
+    return Divergence(
+        "file_unexpected",
+        None,
+        path=unexpected,
+        recorded="the manifest does not name it, and no export is writing it",
+    )
 
 
 async def report(
@@ -121,7 +132,15 @@ async def verify(
         if trouble is not None:
             return Verified(events, begins.decisions, archive.through, trouble)
         decided, trouble = await _decisions(archive, brought, on_progress)
-    return Verified(events, decided, archive.through, trouble, brought.notes, brought.used)
+    return Verified(
+        events,
+        decided,
+        archive.through,
+        trouble,
+        brought.notes,
+        brought.used,
+        brought.unchecked,
+    )
 
 
 async def _events(

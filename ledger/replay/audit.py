@@ -74,7 +74,7 @@ async def all_verified(
         found = await verified(
             connection, fleet, deep=deep, keys=keys, detached=detached, on_progress=on_progress
         )
-        yield asked.judged(found)
+        yield replace(asked.judged(found), deep=deep)
 
 
 async def archives_verified(

@@ -25,11 +25,17 @@ class BroughtKeys:
         self._logs = {key.name for key in self._keys if key.type != COSIGNATURE}
         self._used: set[Key] = set()
         self._notes = 0
+        self._unchecked = 0
 
     @property
     def notes(self) -> int | None:
         """How many notes were verified; None where no key was brought."""
         return self._notes if self._keys else None
+
+    @property
+    def unchecked(self) -> int:
+        """How many notes had signatures at which nobody looked, since no key was brought."""
+        return self._unchecked
 
     @property
     def used(self) -> frozenset[Key]:
@@ -45,6 +51,7 @@ class BroughtKeys:
         if all(signature.name != origin for signature in note.signatures):
             return f"{origin} did not sign it"
         if not self._keys:
+            self._unchecked += counted
             return None
         if origin not in self._logs:
             return f"no key of {origin} was brought"

@@ -143,6 +143,7 @@ class _Plan:
             workers=workers,
             subject=self.task.subject,
             left_out=self.left_out,
+            same=verified.trouble is None,
         )
         return replace(reported(fleet, verified), shown=shown)
 
@@ -186,11 +187,11 @@ async def _told(
         piece = await _sliced(history, done.evidence, trouble, tell)
         file = wanted.slice_to(trouble)
         try:
-            slices.write(file, piece, trouble)
+            written = slices.write(file, piece, trouble)
         except OSError as error:
             trouble = replace(trouble, slice_missing=f"{file}: {error.strerror}")
         else:
-            trouble = replace(trouble, slice=str(file))
+            trouble = replace(trouble, slice=str(written))
     return plan.report(history.fleet, replace(verified, trouble=trouble), workers=workers)
 
 

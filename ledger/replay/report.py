@@ -42,6 +42,7 @@ Trouble = Literal[
     "manifest_damaged",
     "file_missing",
     "file_damaged",
+    "file_unexpected",
 ]
 
 DIVERGENCES: Final[frozenset[Trouble]] = frozenset(
@@ -96,6 +97,13 @@ class Divergence:
     slice_missing: str | None = None
     """Why that file could not be written."""
 
+    @property
+    def place(self) -> str:
+        """Where it is, in words, as far as it is anywhere."""
+        told = (("position", self.position), ("decision", self.decision))
+        where = ", ".join(f"{name} {number}" for name, number in told if number is not None)
+        return f" at {where}" if where else ""
+
     def as_plain(self) -> Plain:
         """For ``--json``."""
         return {
@@ -135,6 +143,10 @@ class Report:
     """How many signed notes the reader's keys verified; None where no key was brought."""
     used: frozenset[Key] = frozenset()
     """The keys that verified one."""
+    unchecked: int = 0
+    """How many signed notes there are whose signatures nobody looked at, since no key was brought."""
+    deep: bool | None = None
+    """Whether what people read was made again too; None where that was not the question."""
 
     @property
     def exit_code(self) -> int:
@@ -162,12 +174,16 @@ class Report:
             told["begins_at"] = self.begins_at
         if self.notes is not None:
             told["notes_verified"] = self.notes
+        if self.unchecked:
+            told["notes_unchecked"] = self.unchecked
+        if self.deep is not None:
+            told["deep"] = self.deep
         return told
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a replay recomputed, and from where on that is a proof."""
+    """What a replay recomputed, and what it took as it was recorded."""
 
     first: int
     through: int
@@ -175,17 +191,31 @@ class Shown:
     compared: int
     """How many decisions that were; about one subject, those about it."""
     begins_at: int
-    """From which position on everything was folded. 0: nothing had to be believed."""
+    """From which position on everything was folded. 0: no World had to be believed."""
     segments: int
     workers: int
     subject: str | None
     left_out: tuple[str, ...]
     """Snapshots that did not fit this log or this program, and why: no segment began there."""
+    same: bool
+    """Whether everything that was compared is as it was recorded."""
 
     @property
     def proves(self) -> bool:
-        """Whether it shows that the decisions follow from the log, and from nothing else."""
-        return self.begins_at == 0
+        """Whether it shows that all decisions so far follow from the log, and from nothing else."""
+        return self.same and not self.believed
+
+    @property
+    def believed(self) -> tuple[str, ...]:
+        """What was taken as it was recorded, in words."""
+        told: list[str] = []
+        if self.begins_at:
+            told.append(f"the snapshot at position {self.begins_at - 1}")
+        if self.first > self.begins_at:
+            told.append(f"what was decided from position {self.begins_at} to {self.first - 1}")
+        if self.subject is not None:
+            told.append(f"what was decided about others than {self.subject}")
+        return tuple(told)
 
     def as_plain(self) -> Plain:
         """For ``--json``."""
@@ -195,6 +225,7 @@ class Shown:
             "compared": self.compared,
             "begins_at": self.begins_at,
             "proves": self.proves,
+            "believed": self.believed,
             "segments": self.segments,
             "workers": self.workers,
             "subject": self.subject,

@@ -12,14 +12,14 @@ recorded in the whole one.
 import json
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from ledger.decisions.step import advance
-from ledger.errors import InvalidRequest, UnusableSnapshot
+from ledger.errors import InvalidEvent, InvalidRequest, SetupProblem, UnusableSnapshot
 from ledger.events.codec import decode
 from ledger.facts.decision import record
 from ledger.facts.event import Event
@@ -193,8 +193,11 @@ def seen(world: World, event: Callable[[], Event], subject: Subject | None) -> S
         return (f"{type(failed).__name__}: {failed}",)
 
 
-def write(file: Path, piece: Slice, found: Divergence) -> None:
-    """Write a slice, with what was found in the whole history beside it for people."""
+def write(file: Path, piece: Slice, found: Divergence) -> Path:
+    """Write a slice, with what was found in the whole history beside it for people; says where.
+
+    What is there already stays: unless it is the same, the slice gets another name.
+    """
     plain = {
         "ledger_slice": SLICE_LAYOUT,
         "found": found.as_plain(),
@@ -204,34 +207,116 @@ def write(file: Path, piece: Slice, found: Divergence) -> None:
         "subject": piece.subject,
         "recorded": list(piece.recorded),
     }
-    file.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    content = (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
+    for name in _names(file):
+        try:
+            with name.open("xb") as opened:
+                opened.write(content)
+        except FileExistsError:
+            if not name.is_file() or name.read_bytes() != content:
+                continue
+        return name
+    raise AssertionError("there is always another name")
+
+
+_ENDING: Final = ".slice.json"
+
+
+def _names(file: Path) -> Iterator[Path]:
+    """A name, and then others like it."""
+    yield file
+    stem, ending = file.name.removesuffix(_ENDING), _ENDING
+    if stem == file.name:
+        stem, ending = file.stem, file.suffix
+    for number in count(2):
+        yield file.with_name(f"{stem}.{number}{ending}")
 
 
 def read(file: Path) -> tuple[Slice, dict[str, Any]]:
-    """A slice from its file, and what was found when it was cut; raises InvalidRequest."""
+    """A slice from its file, and what was found when it was cut; raises InvalidRequest, SetupProblem."""
     try:
-        plain = json.loads(file.read_text(encoding="utf-8"))
-        if plain["ledger_slice"] != SLICE_LAYOUT:
-            raise InvalidRequest("unknown_slice", f"{file}: layout {plain['ledger_slice']}")
-        world = plain["world"]
-        piece = Slice(
-            genesis=from_document(json.dumps(plain["genesis"]).encode()),
-            world=None if world is None else b64decode(world),
-            events=tuple(Told(**one) for one in plain["events"]),
-            subject=plain["subject"],
-            recorded=tuple(plain["recorded"]),
+        content = file.read_bytes()
+    except OSError as error:
+        raise SetupProblem(f"{file}: {error.strerror}") from error
+    try:
+        plain = json.loads(content)
+    except (RecursionError, ValueError) as error:
+        raise InvalidRequest("not_a_slice", f"{file}: it is no JSON document: {error}") from error
+    layout = plain.get("ledger_slice") if isinstance(plain, dict) else None
+    if layout is None:
+        raise InvalidRequest("not_a_slice", f"{file}: it has no ledger_slice, as every slice does")
+    if layout != SLICE_LAYOUT:
+        raise InvalidRequest(
+            "unknown_slice", f"{file}: its layout is {layout}, and {SLICE_LAYOUT} is known here"
         )
-        _require(piece)
-    except (AttributeError, LookupError, OSError, TypeError, ValueError, zlib.error) as error:
-        raise InvalidRequest("not_a_slice", f"{file}: {type(error).__name__}: {error}") from error
-    return piece, plain["found"]
+    try:
+        return _slice(plain), _member(plain, "found", dict)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest("not_a_slice", f"{file}: {error}") from error
 
 
-def _require(piece: Slice) -> None:
-    if not piece.events:
+def _slice(plain: Mapping[str, Any]) -> Slice:
+    """What a document says; raises TypeError and ValueError, in words."""
+    events = tuple(
+        Told(**{name: _member(one, name, kind, f"events/{place}") for name, kind in _TOLD.items()})
+        for place, one in enumerate(_member(plain, "events", list))
+    )
+    if not events:
         raise ValueError("it has no events")
-    if any(one.position >= other.position for one, other in pairwise(piece.events)):
+    if any(one.position >= other.position for one, other in pairwise(events)):
         raise ValueError("its events are not in order")
+    recorded = _member(plain, "recorded", list)
+    if not all(isinstance(one, str) for one in recorded):
+        raise ValueError("recorded: a record is no text")
+    subject = _member(plain, "subject", str, optional=True)
+    return Slice(
+        genesis=_genesis(_member(plain, "genesis", dict)),
+        world=_world(_member(plain, "world", str, optional=True)),
+        events=events,
+        subject=None if subject is None else Subject(subject),
+        recorded=tuple(recorded),
+    )
+
+
+_TOLD: Final[Mapping[str, type]] = {
+    name: int if name in ("position", "recorded_at", "revision", "decisions") else str
+    for name in Told.__slots__
+}
+"""What the members of an event are."""
+
+_KINDS: Final[Mapping[type, str]] = {int: "whole number", str: "text", list: "list", dict: "object"}
+
+
+def _member(
+    plain: object, name: str, kind: type, where: str = "", *, optional: bool = False
+) -> Any:
+    path = f"{where}/{name}".removeprefix("/")
+    if not isinstance(plain, dict):
+        raise TypeError(f"{where}: it is no object")
+    if name not in plain:
+        raise ValueError(f"{path} is missing")
+    found = plain[name]
+    if optional and found is None:
+        return None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise TypeError(f"{path}: it is no {_KINDS[kind]}")
+    return found
+
+
+def _genesis(plain: Mapping[str, Any]) -> Genesis:
+    try:
+        return from_document(json.dumps(plain).encode())
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"genesis: it is none that this program knows: {error}") from error
+
+
+def _world(spelled: str | None) -> bytes | None:
+    if spelled is None:
+        return None
+    try:
+        return b64decode(spelled, validate=True)
+    except ValueError as error:
+        raise ValueError(f"world: it is no base64: {error}") from error
 
 
 def runnable(piece: Slice) -> Divergence | None:
@@ -240,5 +325,12 @@ def runnable(piece: Slice) -> Divergence | None:
         return run(piece)
     except (UnusableSnapshot, zlib.error) as error:
         raise InvalidRequest(
-            "unknown_world", f"the World in it is of another layout: {error}"
+            "unknown_world", f"the World in it is damaged, or of another layout: {error}"
+        ) from error
+    except (
+        *(InvalidEvent, AssertionError, ArithmeticError),
+        *(AttributeError, LookupError, TypeError, ValueError),
+    ) as error:
+        raise InvalidRequest(
+            "not_a_slice", f"this program cannot take the steps in it: {error}"
         ) from error

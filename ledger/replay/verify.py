@@ -56,6 +56,8 @@ class Verified:
     """How many signed notes the keys that were brought verified; None where none were."""
     used: frozenset[Key] = frozenset()
     """The keys that verified one."""
+    unchecked: int = 0
+    """How many signed notes were met of which no signature was looked at, since no key was brought."""
 
 
 async def verify(
@@ -81,7 +83,9 @@ async def verify(
             return Verified(events, merkle.EMPTY, through, _first(beyond, trouble))
         decided, trouble = await _decisions(connection, fleet, count, brought, on_progress)
         trouble = _first(beyond, trouble) or await _turns(connection, fleet, through)
-    return Verified(events, decided, through, trouble, brought.notes, brought.used)
+    return Verified(
+        events, decided, through, trouble, brought.notes, brought.used, brought.unchecked
+    )
 
 
 async def report(
@@ -109,6 +113,7 @@ def reported(fleet: Fleet, verified: Verified) -> Report:
         diverged=verified.trouble,
         notes=verified.notes,
         used=verified.used,
+        unchecked=verified.unchecked,
     )
 
 
@@ -162,9 +167,9 @@ def add_page(
         leaves = leaf_hashes(fleet, rows)
     moments = [row[RECORDED_AT] for row in rows]
     positions = [row[POSITION] for row in rows]
-    whole = positions[-1] - first + 1 == len(rows) and positions[0] == first
+    # In files nothing but this keeps a position from being in the place of another.
     if (
-        not whole
+        positions != list(range(first, first + len(rows)))
         or [row[LEAF] for row in rows] != leaves
         or [clock, *moments] != sorted([clock, *moments])
     ):

@@ -13,6 +13,7 @@ from consumers import __main__ as consuming
 from ledger.cli import deciding
 from ledger.cli.commands import COMMANDS, as_asked
 from ledger.log.database import connect
+from ledger.replay.report import Divergence
 from tests.events_for_tests import cluster_line, workload_line
 
 
@@ -136,9 +137,27 @@ def test_replay_and_verify_say_roots_and_counts(ledger: Command, file: Path) -> 
     shown = replayed.pop("shown")
     assert isinstance(shown, dict)
     assert shown["proves"]
+    assert verified.pop("deep") is False
     assert replayed == verified
     assert (replayed["events"], replayed["decisions"], replayed["diverged"]) == (3, 1, None)
     assert {"event_root", "decision_root"} <= replayed.keys()
+
+
+def test_verifying_says_whether_it_looked_at_what_people_read(ledger: Command, file: Path) -> None:
+    ledger("ingest", str(file))
+    ledger("decide", "--until-idle", "--quiet")
+
+    of_test = ("verify", "--fleet", "test")
+
+    assert "is whole; what people read was not looked at" in ledger(*of_test).output
+    assert "is whole, and so is what people read" in ledger(*of_test, "--deep").output
+    assert ledger.json(*of_test, "--deep")["deep"] is True
+
+
+def test_what_is_nowhere_is_not_said_to_be_at_none() -> None:
+    told = {(None, None): "", (7, None): " at position 7", (7, 3): " at position 7, decision 3"}
+    for (position, decision), place in told.items():
+        assert Divergence("row_unexpected", position, decision).place == place
 
 
 def test_an_unknown_fleet_is_said_so(ledger: Command) -> None:

@@ -12,6 +12,7 @@ from typing import get_args
 import pytest
 
 from ledger.facts.decision import from_record, record
+from ledger.facts.genesis import born, document
 from ledger.log import fleets, lines, merkle
 from ledger.log.database import connect
 from ledger.replay.report import SAME, Stage
@@ -81,8 +82,12 @@ async def test_each_command_finds_the_same(database_url: str, tmp_path: Path) ->
             assert told["shown"]["proves"] is True
             for name in re.findall(r"`(\w+)`", PAGE[PAGE.index("`--json` prints") :][:700]):
                 assert name in told or name in told["shown"], name
-        elif "--from" not in words or "30" not in said:
-            assert "begin at position 0" in said
+        elif "--from" in words:
+            assert "at position 0: what was decided from position 0 to 19 is believed" in said
+        elif "--subject" in words:
+            assert "what was decided about others than shop/cart is believed" in said
+        else:
+            assert "begin at position 0: nothing is believed" in said
     assert files(tmp_path) == [], "nothing is written where nothing differs"
 
 
@@ -121,12 +126,12 @@ async def test_what_differs_is_cut_out_and_seen_again_without_a_database(
 
     code, said, _ = ledger(["replay", "--fleet", "shop"], database_url, tmp_path)
 
-    nowhere = ["--slice-to", str(tmp_path / "nowhere" / "some.json")]
-    unwritten = ledger(["replay", "--fleet", "shop", *nowhere], database_url, tmp_path)
+    unnamed = ["--slice-to", str(tmp_path / ("long" * 100))]
+    unwritten = ledger(["replay", "--fleet", "shop", *unnamed], database_url, tmp_path)
 
     assert unwritten[0] == 1
     assert "decision_differs at position 9, decision 6" in unwritten[1]
-    assert f"{nowhere[1]}: No such file or directory" in unwritten[1]
+    assert f"{unnamed[1]}: File name too long" in unwritten[1]
     assert code == 1
     assert "decision_differs at position 9, decision 6" in said
     assert "answer: the same goes in, something else comes out" in said
@@ -138,6 +143,17 @@ async def test_what_differs_is_cut_out_and_seen_again_without_a_database(
     code, said, _ = ledger(words, "postgresql://nobody@127.0.0.1:1/nothing", tmp_path)
     assert code == 1, "the record is what was changed, so every program finds it"
     assert "/moved" in said
+    _, said, _ = ledger(["replay", "--fleet", "shop"], database_url, tmp_path)
+    assert f"{file.name}\n" in said
+    assert files(tmp_path) == [file], "the same slice again is the same file"
+    whole = file.read_text()
+    file.write_text("somebody's notes")
+    _, said, _ = ledger(["replay", "--fleet", "shop"], database_url, tmp_path)
+    assert "shop-9.2.slice.json" in said
+    assert "`shop-9.2.slice.json`" in PAGE
+    assert (tmp_path / "shop-9.2.slice.json").read_text() == whole
+    assert file.read_text() == "somebody's notes"
+    file.write_text(whole)
     piece = json.loads(file.read_text())
     assert piece["world"] is None
     assert len(piece["events"]) < 10
@@ -149,14 +165,99 @@ async def test_what_differs_is_cut_out_and_seen_again_without_a_database(
     assert json.loads(said)["found"]["stage"] == "answer"
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"ledger_slice": 9}', "[1]", '{"ledger_slice": 1}'])
-def test_what_is_no_slice_is_refused(content: str, tmp_path: Path) -> None:
-    (tmp_path / "some.json").write_text(content)
+NO_DATABASE = "postgresql://nobody@127.0.0.1:1/nothing"
 
-    code, _, aside = ledger(["replay", "--slice", "some.json"], "", tmp_path)
+EVENT = {
+    "position": 1,
+    "recorded_at": 1,
+    "source": "here",
+    "id": "1",
+    "type": "ledger.cluster.cluster.joined.v1",
+    "subject": "c1",
+    "revision": 1,
+    "payload": "{}",
+    "decisions": 0,
+}
+PIECE: dict[str, object] = {
+    "ledger_slice": 1,
+    "found": {},
+    "genesis": {},
+    "world": None,
+    "events": [EVENT],
+    "subject": None,
+    "recorded": [],
+}
 
-    assert code == 65
-    assert "slice" in aside
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "not_a_slice: some.json: it is no JSON document"),
+        ("{}", "not_a_slice: some.json: it has no ledger_slice"),
+        ("[1]", "not_a_slice: some.json: it has no ledger_slice"),
+        ('{"ledger_slice": 9}', "unknown_slice: some.json: its layout is 9, and 1 is known here"),
+        ('{"ledger_slice": 1}', "not_a_slice: some.json: events is missing"),
+        (PIECE | {"events": []}, "it has no events"),
+        (PIECE | {"events": [EVENT, EVENT]}, "its events are not in order"),
+        (PIECE | {"events": [{}]}, "events/0/position is missing"),
+        (PIECE | {"events": [7]}, "events/0: it is no object"),
+        (PIECE | {"events": [EVENT | {"id": 7}]}, "events/0/id: it is no text"),
+        (PIECE | {"recorded": [7]}, "recorded: a record is no text"),
+        (PIECE | {"subject": 7}, "subject: it is no text"),
+        (PIECE, "genesis: it is none that this program knows"),
+        (PIECE | {"genesis": {"genesis": 99}}, "genesis layout 99 is not known here"),
+    ],
+)
+def test_what_is_no_slice_is_refused_in_words(
+    content: str | dict[str, object], told: str, tmp_path: Path
+) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    (tmp_path / "some.json").write_text(text)
+
+    code, said, aside = ledger(["replay", "--slice", "some.json"], NO_DATABASE, tmp_path)
+
+    assert (code, said) == (70, "")
+    assert told in aside
+    assert "Error" not in aside
+    assert "Traceback" not in aside
+
+
+def test_a_damaged_slice_is_refused_in_words(tmp_path: Path) -> None:
+    genesis = json.loads(document(born(FleetName("shop"), salt=None, revision=1)))
+    for changed, told in (
+        ({"world": "?"}, "world: it is no base64"),
+        ({"world": "aGk="}, "the World in it is damaged, or of another layout"),
+        ({"events": [EVENT, EVENT | {"position": 2}]}, "this program cannot take the steps in it"),
+    ):
+        (tmp_path / "some.json").write_text(json.dumps(PIECE | {"genesis": genesis} | changed))
+
+        code, _, aside = ledger(["replay", "--slice", "some.json"], NO_DATABASE, tmp_path)
+
+        assert code == 70, aside
+        assert told in aside
+        assert "Traceback" not in aside
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--slice", "nowhere.json"],
+        ["--slice", "."],
+        ["--slice", "some.json", "--fleet", "shop"],
+        ["--slice", "some.json", "--from", "0"],
+        ["--slice", "some.json", "--archive", "."],
+        ["--slice", "some.json", "--check-snapshots"],
+        ["--slice", "some.json", "--slice-to", "other.json"],
+        ["--fleet", "shop", "--slice-to", "nowhere/some.json"],
+    ],
+)
+def test_what_would_have_no_effect_is_typed_wrongly(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "some.json").write_text("{}")
+
+    code, _, aside = ledger(["replay", *words], NO_DATABASE, tmp_path)
+
+    assert code == 64
+    assert "--slice" in aside
 
 
 def test_the_page_names_every_stage_and_exit_code() -> None:

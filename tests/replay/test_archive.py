@@ -1,12 +1,13 @@
 """An archive says what the database says, and whatever is changed in it is found."""
 
 import asyncio
+import fcntl
 import json
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +20,7 @@ from ledger.errors import DamagedArchive, LedgerStopped, SetupProblem
 from ledger.log import decisions as recorded
 from ledger.log import merkle, read
 from ledger.log.archive import manifest as manifests
-from ledger.log.archive.layout import MANIFEST, TABLES, TableName
+from ledger.log.archive.layout import LOCK, MANIFEST, TABLES, Column, Kind, TableName, file_name
 from ledger.log.archive.manifest import (
     NOTHING_SIGNED,
     ArchivedFile,
@@ -30,6 +31,7 @@ from ledger.log.archive.manifest import (
 from ledger.log.archive.parquet import ParquetReading, ParquetWriting
 from ledger.log.archive.reading import Archive
 from ledger.log.archive.writing import export
+from ledger.log.notes import Key
 from ledger.replay import archived
 from ledger.replay.replay import Wanted, replay, replay_archive
 from ledger.replay.report import DIVERGED, INVALID
@@ -127,6 +129,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from ledger.log import fleets
 from ledger.log.archive.writing import export
+from ledger.log.notes import Key
 from ledger.log.database import connected
 
 url, name, folder, positions, left = sys.argv[1:]
@@ -155,10 +158,14 @@ asyncio.run(main())
 
 
 async def test_an_export_that_was_killed_goes_on(kept: Kept, tmp_path: Path) -> None:
-    """Whatever it was about to name: events, decisions, notes, snapshots or the manifest."""
+    """Whatever it was about to name: events, decisions, notes, snapshots or the manifest.
+
+    Only who is killed among the last names of a range leaves files that readers would take for the archive's.
+    """
     folder = tmp_path / "cut"
     reached = 0
-    for place in (1, 3, 5, 6, 4):
+    left_behind: list[bool] = []
+    for place in (1, 3, 6, 12, 3, 8):
         words = (kept.history.url, FLEET, str(folder), str(POSITIONS), str(place))
         killed = await asyncio.to_thread(
             subprocess.run, [sys.executable, "-c", KILLED, *words], check=False, timeout=60
@@ -169,15 +176,86 @@ async def test_an_export_that_was_killed_goes_on(kept: Kept, tmp_path: Path) -> 
             continue
         cut = Archive.open(folder)
         assert reached <= cut.manifest.next < kept.archive.manifest.next
-        assert (await archived.verify(cut, keys=KEYS)).trouble is None
+        stray = [name for name in beyond(cut.manifest) if (folder / name).exists()]
+        trouble = (await archived.verify(cut, keys=KEYS)).trouble
+        told = None if trouble is None else (trouble.trouble, trouble.path)
+        assert told == (("file_unexpected", min(stray)) if stray else None)
+        left_behind.append(bool(stray))
         reached = cut.manifest.next
     assert reached
+    assert set(left_behind) == {False, True}
 
     again = await exported_to(kept, folder)
 
     assert again.ends == kept.archive.manifest.ends
-    assert not list(folder.glob(".*.new"))
+    assert {path.name for path in folder.iterdir()} == {MANIFEST, LOCK, *named(again)}
     assert (await archived.verify(Archive.open(folder), keys=KEYS)).trouble is None
+
+
+@pytest.mark.parametrize(
+    "name", ["decisions-9.parquet", "events-0000000000000000000 (copy).parquet", ".some.parquet"]
+)
+async def test_a_file_that_was_put_beside_those_of_an_archive_is_found(
+    kept: Kept, tmp_path: Path, name: str
+) -> None:
+    """Whoever reads all decisions reads it too."""
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    planted = copy / name
+    shutil.copy(copy / kept.archive.manifest.ranges[0].files["decisions"].name, planted)
+
+    report = await archived.report(tmp_path, FLEET)
+
+    assert report.diverged is not None
+    assert (report.diverged.trouble, report.diverged.path) == ("file_unexpected", name)
+    assert report.exit_code == INVALID
+    planted.unlink()
+    assert (await archived.report(tmp_path, FLEET)).diverged is None
+
+
+async def test_what_a_running_export_will_name_in_a_moment_is_no_finding(
+    kept: Kept, tmp_path: Path
+) -> None:
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    archive = Archive.open(copy)
+    coming = copy / file_name("decisions", archive.manifest.next)
+    coming.touch()
+
+    with (copy / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        while_it_runs = archived.damage(archive)
+        (copy / "decisions-1.parquet").touch()
+        other = archived.damage(archive)
+        (copy / "decisions-1.parquet").unlink()
+    afterwards = archived.damage(archive)
+
+    assert while_it_runs is None
+    assert other is not None
+    assert other.path == "decisions-1.parquet"
+    assert afterwards is not None
+    assert afterwards.path == coming.name
+
+
+async def test_what_was_exported_since_an_archive_was_opened_is_no_finding(
+    kept: Kept, tmp_path: Path
+) -> None:
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    manifest = kept.archive.manifest
+    before = replace(manifest, ranges=manifest.ranges[:-1])
+
+    assert archived.damage(Archive(copy, before)) is None
+
+
+def named(manifest: Manifest) -> set[str]:
+    """The files that a manifest names."""
+    return {file.name for one in manifest.ranges for file in one.files.values()}
+
+
+def beyond(manifest: Manifest) -> list[str]:
+    """What the files of the next range are called."""
+    return [file_name(table, manifest.next) for table in TABLES]
 
 
 async def test_an_archive_can_begin_late(kept: Kept, tmp_path: Path) -> None:
@@ -288,6 +366,58 @@ async def test_who_rewrites_file_and_manifest_together_is_found_by_the_rows(
     assert (replayed.shown, replayed.exit_code) == (None, INVALID)
 
 
+FORGED: dict[Kind, object] = {
+    "int64": 7,
+    "int32": 7,
+    "int16": 7,
+    "text": "else",
+    "word": "else",
+    "moment": 7,
+    "bytes": b"{}",
+    "hash": bytes(32),
+}
+"""For each kind of column something that no history has there."""
+
+
+@pytest.mark.parametrize("keys", [(), KEYS])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        (table, column)
+        for table, columns in TABLES.items()
+        if table != "snapshots"
+        for column in columns
+    ],
+    ids=lambda one: one.name if isinstance(one, Column) else None,
+)
+async def test_a_forged_value_is_found_in_whatever_column(
+    kept: Kept, tmp_path: Path, table: TableName, column: Column, keys: Sequence[Key]
+) -> None:
+    """The manifest is made to fit. Snapshots are looked at where a replay begins with them."""
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    rewritten(copy, table, 0 if table == "checkpoints" else 1, {column.name: FORGED[column.kind]})
+
+    report = await archived.report(tmp_path, FLEET, keys=keys)
+
+    assert report.diverged is not None
+    assert report.exit_code == INVALID
+
+
+@pytest.mark.parametrize("row", [0, 1, 60, -1])
+async def test_a_forged_position_is_found_where_it_is(kept: Kept, tmp_path: Path, row: int) -> None:
+    copy = tmp_path / FLEET
+    shutil.copytree(kept.folder, copy)
+    one = [one for one in kept.archive.manifest.ranges if "events" in one.files][1]
+    rewritten(copy, "events", row, {"position": 77})
+
+    report = await archived.report(tmp_path, FLEET)
+
+    assert report.diverged is not None
+    place = one.first + row if row >= 0 else one.next + row
+    assert (report.diverged.trouble, report.diverged.position) == ("position_missing", place)
+
+
 async def test_rows_that_fit_one_another_are_found_by_what_was_signed(
     kept: Kept, tmp_path: Path
 ) -> None:
@@ -295,7 +425,7 @@ async def test_rows_that_fit_one_another_are_found_by_what_was_signed(
     copy = tmp_path / FLEET
     shutil.copytree(kept.folder, copy)
     manifest = kept.archive.manifest
-    manifests.write(copy, replace(manifest, ranges=manifest.ranges[:-1]))
+    only(copy, replace(manifest, ranges=manifest.ranges[:-1]))
     assert (await archived.report(tmp_path, FLEET, keys=KEYS)).diverged is None, "it is shorter"
     signed = manifest.ranges[-1].signed
     assert signed.events > manifest.ranges[-2].next, "the last end was signed"
@@ -303,7 +433,8 @@ async def test_rows_that_fit_one_another_are_found_by_what_was_signed(
     forged = replace(manifest.ranges[-2], signed=signed)
     files = {**forged.files, "checkpoints": manifest.ranges[-1].files["checkpoints"]}
     ranges = (*manifest.ranges[:-2], replace(forged, files=files))
-    manifests.write(copy, replace(manifest, ranges=ranges))
+    shutil.copy(kept.folder / files["checkpoints"].name, copy)
+    only(copy, replace(manifest, ranges=ranges))
 
     report = await archived.report(tmp_path, FLEET)
     assert report.diverged is not None
@@ -433,4 +564,12 @@ def forge_decision(folder: Path, number: int) -> None:
                 files=files,
             )
         )
-    manifests.write(folder, replace(manifest, ranges=tuple(ranges)))
+    only(folder, replace(manifest, ranges=tuple(ranges)))
+
+
+def only(folder: Path, manifest: Manifest) -> None:
+    """Write a manifest, and take away what it does not name."""
+    manifests.write(folder, manifest)
+    for path in folder.glob("*.parquet"):
+        if path.name not in named(manifest):
+            path.unlink()

@@ -218,5 +218,8 @@ async def test_the_command_says_how_many_notes_it_verified(signed: Signed) -> No
     assert "6 signed notes verified" in verify("--fleet", "sim", *brought)
     (line,) = verify("--fleet", "sim", "--json", *brought).splitlines()
     assert json.loads(line)["notes_verified"] == 6
+    assert "6 signed notes not verified: no --key" in verify("--fleet", "sim")
+    (line,) = verify("--fleet", "sim", "--json").splitlines()
+    assert json.loads(line)["notes_unchecked"] == 6
     unmet = verify("--fleet", "demo", f"--key={WATCHING.key.spelled}", code=INVALID)
     assert "fleet demo: checkpoint_mismatch" in unmet

@@ -115,6 +115,36 @@ async def test_a_range_from_the_beginning_is_a_proof_of_that_much(history: Cut) 
     assert (report.shown.through, report.shown.proves) == (50, True)
 
 
+async def test_what_is_taken_as_it_was_recorded_is_said_and_is_no_proof(history: Cut) -> None:
+    """There is no snapshot before position 5, so what lies before it is folded from the beginning."""
+    about = "SELECT subject FROM ledger.decisions WHERE kind = 'division' LIMIT 1"
+    mine = Subject(await history.connection.fetchval(about))
+    (first, *_) = await snapshots_at(history.connection)
+    assert first > 5
+    before = "what was decided from position 0 to 4"
+    others = f"what was decided about others than {mine}"
+    behind = (
+        f"the snapshot at position {first}",
+        f"what was decided from position {first + 1} to {first + 2}",
+    )
+    for workers in (1, 2):
+        for wanted, believed in (
+            (Wanted(), ()),
+            (Wanted(through=Position(50)), ()),
+            (Wanted(first=Position(5)), (before,)),
+            (Wanted(first=Position(5), through=Position(50)), (before,)),
+            (Wanted(subject=mine), (others,)),
+            (Wanted(first=Position(5), subject=mine), (before, others)),
+            (Wanted(first=Position(first + 1)), behind[:1]),
+            (Wanted(first=Position(first + 3)), behind),
+        ):
+            report = await replayed(history, replace(wanted, workers=workers))
+
+            assert report.diverged is None
+            assert report.shown is not None
+            assert (report.shown.believed, report.shown.proves) == (believed, not believed)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_replay_of_nothing_is_refused(history: Cut, workers: int) -> None:
     last = Position(history.last)
@@ -236,6 +266,8 @@ async def test_a_snapshot_of_a_world_that_never_was_is_found_where_it_is_used(
     assert report.diverged.position == poisoned.described.through
     assert report.diverged.recorded_digest == sha256(changed).hexdigest()
     assert report.exit_code == DIVERGED
+    assert report.shown is not None
+    assert (report.shown.believed, report.shown.proves) == ((), False), "it shows that they do not"
     believed = await replayed(history, Wanted(workers=1))
     assert believed.diverged is None, "from position 0 no snapshot is needed"
 

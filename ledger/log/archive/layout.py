@@ -13,6 +13,12 @@ ARCHIVE_LAYOUT: Final = 1
 
 MANIFEST: Final = "manifest.json"
 
+LOCK: Final = ".lock"
+"""Held by the process that exports."""
+
+ASIDE: Final = ".unfinished"
+"""Where the files of a range lie until all of them are whole: a reader of every file sees none of them."""
+
 RANGE: Final = 65_536
 """Positions in a range, the leaves below one hash of tile level 2: ranges end where partitions do."""
 

@@ -5,6 +5,7 @@ A row group is in memory at a time. What is read is not believed here: a file th
 rows in Postgres.
 """
 
+import fcntl
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -17,7 +18,7 @@ from ledger.facts import genesis
 from ledger.facts.genesis import Genesis
 from ledger.log import merkle
 from ledger.log.archive import manifest as manifests
-from ledger.log.archive.layout import MANIFEST, TABLES, TableName
+from ledger.log.archive.layout import LOCK, MANIFEST, TABLES, TableName, file_name
 from ledger.log.archive.manifest import ArchivedFile, ArchivedRange, Manifest
 from ledger.log.archive.parquet import ParquetReading, digest, require
 from ledger.log.decisions import NOTHING_DECIDED, StoredDecision
@@ -106,6 +107,23 @@ class Archive:
                 file.name,
                 f"{found[0]} bytes, {found[1]}; written were {file.bytes}, {file.sha256}",
             )
+
+    def unexpected(self) -> str | None:
+        """The first file of rows that the manifest does not name: a reader of every file reads it.
+
+        What a running export has put there and will name in a moment is not meant.
+        """
+        named = {file.name for one in self.manifest.ranges for file in one.files.values()}
+        found = {path.name for path in self.folder.glob("*.parquet")} - named
+        if not found:
+            return None
+        # Asked before the manifest is read again: an export that has ended since has named its files.
+        exports = _is_held(self.folder)
+        newest = manifests.read(self.folder)
+        found -= {file.name for one in newest.ranges for file in one.files.values()}
+        if exports:
+            found -= {file_name(table, newest.next) for table in TABLES}
+        return min(found, default=None)
 
     def event_rows(
         self, first: int, before: int, columns: Sequence[str] = _EVENT
@@ -258,6 +276,18 @@ def fleets_in(folder: Path) -> list[FleetName]:
     if not names:
         raise SetupProblem(f"{folder}: there is no archive in it; `ledger export` writes one")
     return [FleetName(name) for name in sorted(names, key=lambda name: (name[0] == "_", name))]
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether a process exports into a folder now."""
+    try:
+        with (folder / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # A copy, or a place that knows no locks: nobody exports there.
+    return False
 
 
 def _is_archive(folder: Path) -> bool:

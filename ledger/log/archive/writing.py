@@ -1,7 +1,7 @@
 """Write ranges of a fleet's history into an archive: ``ledger export``.
 
 An archive ends where its manifest says, and is continued from there: range after range is written, each
-of its files brought to disk, and then the manifest replaced. Whatever is killed in between leaves an
+of its files brought to disk, and then all of them are shown and the manifest replaced. Whatever is killed in between leaves an
 archive that is whole as far as its manifest goes; what lies behind that is written over.
 
 What is written is looked at first: the leaf of each event is made again from its row and that of each
@@ -11,11 +11,12 @@ that a range has all decisions on its events.
 """
 
 import fcntl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -33,8 +34,10 @@ from ledger.log import decisions, merkle, read, trees
 from ledger.log import snapshots as kept
 from ledger.log.archive import manifest as manifests
 from ledger.log.archive.layout import (
+    ASIDE,
     GROUP_BYTES,
     GROUP_ROWS,
+    LOCK,
     RANGE,
     TABLES,
     TableName,
@@ -49,7 +52,7 @@ from ledger.log.archive.manifest import (
     SignedRound,
     with_range,
 )
-from ledger.log.archive.parquet import ParquetWriting, make_folder, require
+from ledger.log.archive.parquet import ParquetWriting, make_folder, require, sync_folder
 from ledger.log.bound_notes import Bound, read_bound
 from ledger.log.database import refusals_named
 from ledger.log.decisions import StoredDecision
@@ -212,7 +215,7 @@ def _held(folder: Path) -> Iterator[None]:
         make_folder(folder)
     except OSError as error:
         raise SetupProblem(f"{folder}: {error.strerror}") from error
-    with (folder / ".lock").open("w", encoding="ascii") as lock:
+    with (folder / LOCK).open("w", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -234,6 +237,7 @@ class _Range:
         self._connection = connection
         self._fleet = fleet
         self._folder = folder
+        self._aside = folder / ASIDE
         self._begins = manifest.ends
         self._signed = manifest.signed
         self._first, self._next = manifest.next, next_
@@ -241,6 +245,7 @@ class _Range:
 
     async def write(self) -> ArchivedRange:
         """All files of it."""
+        make_folder(self._aside)
         ends = await _ends(self._connection, self._fleet, self._next)
         made: dict[TableName, ArchivedFile | None] = {
             "events": await self._written("events", self._events(ends)),
@@ -253,6 +258,7 @@ class _Range:
             async with self._connection.transaction(isolation="repeatable_read", readonly=True):
                 made["snapshots"] = await self._written("snapshots", self._snapshots())
         files = {table: file for table, file in made.items() if file is not None}
+        self._show(files)
         return ArchivedRange(self._begins, ends, self._recorded_at, signed, files)
 
     async def _written(
@@ -262,13 +268,27 @@ class _Range:
         name = file_name(table, self._first)
         first = await anext(groups, None)
         if first is None:
-            (self._folder / name).unlink(missing_ok=True)
             return None
-        with ParquetWriting(self._folder / name, TABLES[table]) as writing:
+        with ParquetWriting(self._aside / name, TABLES[table]) as writing:
             writing.write(first)
             async for rows in groups:
                 writing.write(rows)
         return ArchivedFile(name, *writing.digested())
+
+    def _show(self, files: Mapping[TableName, ArchivedFile]) -> None:
+        """Put the files where readers look, over what an export that was killed left there.
+
+        All of them at the last moment: whoever reads every file of a table reads these as well, and the
+        manifest does not name them yet.
+        """
+        for table in TABLES:
+            file = files.get(table)
+            if file is None:
+                (self._folder / file_name(table, self._first)).unlink(missing_ok=True)
+            else:
+                (self._aside / file.name).replace(self._folder / file.name)
+        rmtree(self._aside)
+        sync_folder(self._folder)
 
     async def _events(self, ends: Ends) -> AsyncIterator[list[Sequence[Any]]]:
         frontier = self._begins.events
