@@ -145,6 +145,12 @@ def test_an_unknown_fleet_is_said_so(ledger: Command) -> None:
     assert "there is none of this name" in ledger("replay", "--fleet", "nobody", code=78).stderr
 
 
+def test_of_no_fleet_at_all_nothing_is_verified(ledger: Command) -> None:
+    answer = ledger("verify", code=78)
+
+    assert "there is no fleet yet, so there is nothing to verify" in answer.stderr
+
+
 def test_a_database_that_is_not_there_is_said_so() -> None:
     answer = Command("postgresql://nobody@127.0.0.1:1/none")("status", code=75)
 
