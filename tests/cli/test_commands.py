@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -12,7 +13,9 @@ from typer.testing import CliRunner, Result
 from consumers import __main__ as consuming
 from ledger.cli import deciding
 from ledger.cli.commands import COMMANDS, as_asked
-from ledger.log.database import connect
+from ledger.log import fleets, stops
+from ledger.log.database import connect, connected
+from ledger.log.stops import Stop
 from tests.events_for_tests import cluster_line, workload_line
 
 
@@ -207,6 +210,38 @@ def test_status_shows_each_fleet_and_what_waits(ledger: Command, file: Path) -> 
     assert said["fleets"][0]["undecided"] == 3
     assert said["quarantined"] == 2
     assert "2 in quarantine" in ledger("status").stdout
+
+
+async def stopped(database_url: str) -> None:
+    async with connected(database_url, "ledger_writer") as connection:
+        fleet = await fleets.named(connection, "test")
+        why = Stop("signer", "log_rewound", "3 events were signed, 0 are there")
+        await stops.stop(connection, fleet, why)
+
+
+def test_status_shows_a_stopped_fleet_until_it_is_recovered(database_url: str) -> None:
+    ledger = Command(database_url)
+    ledger("fleets", "open", "test")
+    assert ledger.json("status")["stops"] == []
+    asyncio.run(stopped(database_url))
+
+    (stop,) = cast("list[dict[str, object]]", ledger.json("status")["stops"])
+    assert stop.pop("stopped_at")
+    assert stop == {
+        "fleet": "test",
+        "incarnation": 1,
+        "component": "signer",
+        "reason": "log_rewound",
+        "detail": "3 events were signed, 0 are there",
+        "run": "ledger recover test",
+    }
+    shown = ledger("status").stdout
+    assert "fleet test was stopped by the signer" in shown
+    assert "log_rewound (3 events were signed, 0 are there); run `ledger recover test`" in shown
+
+    ledger("recover", "test", "--without-kafka", "--restored", "--yes", "--why", "it was restored")
+    assert ledger.json("status")["stops"] == []
+    assert "stopped by" not in ledger("status").stdout
 
 
 def test_a_quarantined_line_can_be_corrected_and_let_in(
