@@ -52,6 +52,10 @@ def verify(
     Kafka and the quarantine. What one database cannot show is told in docs/verify.md. With --archive
     the files of archives are verified instead, every byte of them. Exit code 0: whole; 2: not, and the
     first bad position is named; 78: there was nothing to verify. --json prints a line for each fleet.
+
+    - `ledger verify`
+    - `ledger verify --fleet shop --deep`
+    - `ledger verify --archive /archives --fleet shop`
     """
     try:
         keys = [parse_key(told) for told in key or []]

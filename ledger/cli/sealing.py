@@ -207,6 +207,9 @@ def prove(
 
     The file is a c2sp.org/tlog-proof@v1; `ledger verify-proof` checks it, and so can anybody's
     program that knows the format.
+
+    - `ledger prove event shop/3 --out event-3.tlog-proof`
+    - `ledger prove decision shop/1/7 > decision-7.tlog-proof`
     """
 
     async def main() -> Proof:
@@ -285,7 +288,12 @@ def witness(
 ) -> None:
     """Vouch for logs whose history only ever grows: run one where the log's people cannot reach.
 
-    Speaks c2sp.org/tlog-witness over plain HTTP; put TLS in front of it.
+    Speaks c2sp.org/tlog-witness over plain HTTP; put TLS in front of it. The keys of a
+    log's origins are those that `ledger key show` prints where it is signed.
+
+    - `ledger key new witness.key`, then
+      `ledger witness --key witness.key --name witness.example/w1 --state seen.json --log "$EVENTS" --log "$DECISIONS"`
+    - the same with `--listen 0.0.0.0:8801` answers other machines
     """
     logs.configure_as_asked(log_level)
     address = _address(listen)
