@@ -51,7 +51,11 @@ def verify(
     Without --fleet everything is verified: each fleet, then the ledger's own with the receipts of
     Kafka and the quarantine. What one database cannot show is told in docs/verify.md. With --archive
     the files of archives are verified instead, every byte of them. Exit code 0: whole; 2: not, and the
-    first bad position is named. --json prints a line for each fleet.
+    first bad position is named; 78: there was nothing to verify. --json prints a line for each fleet.
+
+    - `ledger verify`
+    - `ledger verify --fleet shop --deep`
+    - `ledger verify --archive /archives --fleet shop`
     """
     try:
         keys = [parse_key(told) for told in key or []]
@@ -79,8 +83,8 @@ def verify(
                 ]
         async with connected(await locate(database_url, data), "ledger_signer") as connection:
             wanted = await _wanted(connection, fleet)
-            if keys and not wanted:
-                raise SetupProblem("there is no fleet yet, so nothing that a key could have signed")
+            if not wanted:
+                raise SetupProblem("there is no fleet yet, so there is nothing to verify")
             with _progress(hidden=as_json) as told:
                 return [
                     report

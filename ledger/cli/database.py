@@ -4,6 +4,10 @@ An URL by ``--database-url`` or LEDGER_DATABASE_URL; without one, the embedded P
 ``--data`` or LEDGER_DATA, started on demand and left running for the next command
 (``ledger down`` stops it).
 
+A directory that has no database is somebody's mistake where a command asks: an audit of a new, empty
+one would say that all is well. So only a command that a ledger may begin with makes one, and brings an
+older one to the newest schema.
+
 A command that asks gives up where the database is away. A service waits for it, at its start as
 later on, and says so: whoever starts a machine need not know what comes up first.
 """
@@ -11,6 +15,7 @@ later on, and says so: whoever starts a machine need not know what comes up firs
 import asyncio
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
@@ -74,24 +79,27 @@ def opens_fleets(asked: Literal["auto", "never"] | None, url: str | None) -> boo
     return (asked or ("auto" if url is None else "never")) == "auto"
 
 
-async def locate(url: str | None, data: Path | None) -> str:
-    """The URL of a database that has the newest schema."""
-    if url is None:
-        running = await start_embedded(data)
-        if await _schema(running.url) != NEWEST_SCHEMA:
-            await migrate(running.url)
-        return running.url
-    found = await _schema(url)
-    if found is None:
-        raise SetupProblem(f"{parse(url).shown}: there is no ledger yet; run `ledger migrate`")
-    if found != NEWEST_SCHEMA:
-        raise SetupProblem(
-            f"{parse(url).shown}: schema {found} is not {NEWEST_SCHEMA}; run `ledger migrate`"
-        )
-    return url
+async def locate(url: str | None, data: Path | None, *, begins: bool = False) -> str:
+    """The URL of a database that has the newest schema.
+
+    With ``begins`` an embedded one that is missing is made, and one of an older schema is migrated.
+    """
+    if url is not None:
+        await _require_newest_schema(url, parse(url).shown, "ledger migrate")
+        return url
+    if not begins:
+        _require_database(data)
+    running = await start_embedded(data)
+    if not begins:
+        await _require_newest_schema(running.url, str(running.data), _migrate_there(data))
+    elif await _schema(running.url) != NEWEST_SCHEMA:
+        await migrate(running.url)
+    return running.url
 
 
-async def waited_for(url: str | None, data: Path | None, stop: asyncio.Event) -> str | None:
+async def waited_for(
+    url: str | None, data: Path | None, stop: asyncio.Event, *, begins: bool = False
+) -> str | None:
     """The same once it can be reached, for a service; None if that is asked to stop before."""
     # A tenth of a second to load, and whoever only asks says nothing in a log.
     import structlog
@@ -99,7 +107,7 @@ async def waited_for(url: str | None, data: Path | None, stop: asyncio.Event) ->
     log = structlog.get_logger()
     while not stop.is_set():
         try:
-            return await locate(url, data)
+            return await locate(url, data, begins=begins)
         except LogUnavailable as error:
             log.warning("log_unavailable", why=str(error))
             await pause(stop, RECONNECT_SECONDS)
@@ -143,6 +151,34 @@ async def migrate(url: str) -> str:
     finally:
         await connection.close()
     return version
+
+
+def _require_database(data: Path | None) -> None:
+    # Whoever has a database of their own needs neither.
+    from ledger.log.embedded import data_directory, server
+
+    directory = data_directory.at(data or server.default_data_directory())
+    with data_directory.surroundings(directory):
+        marker = directory.marker()
+    # Of a database that was made and is lost, the start knows better what to say.
+    if marker is None or not marker.initialised:
+        raise SetupProblem(
+            f"{directory.root}: there is no ledger here. Name the right directory with --data, or run"
+            f" `{_migrate_there(data)}` to begin an empty one"
+        )
+
+
+async def _require_newest_schema(url: str, shown: str, remedy: str) -> None:
+    found = await _schema(url)
+    if found is None:
+        raise SetupProblem(f"{shown}: there is no ledger yet; run `{remedy}`")
+    if found != NEWEST_SCHEMA:
+        raise SetupProblem(f"{shown}: schema {found} is not {NEWEST_SCHEMA}; run `{remedy}`")
+
+
+def _migrate_there(data: Path | None) -> str:
+    """The command that makes or migrates the database of a directory, as it is typed."""
+    return "ledger migrate" if data is None else f"ledger migrate --data {quote(str(data))}"
 
 
 async def _schema(url: str) -> str | None:

@@ -109,8 +109,8 @@ def decide(
 
     async def main(stop: asyncio.Event) -> decider.Progress:
         if until_idle:
-            url = await locate(database_url, data)
-        elif (found := await waited_for(database_url, data, stop)) is not None:
+            url = await locate(database_url, data, begins=True)
+        elif (found := await waited_for(database_url, data, stop, begins=True)) is not None:
             url = found
         else:
             return decider.Progress()

@@ -72,7 +72,7 @@ def demo(
     console = Console(highlight=False, quiet=as_json)
 
     async def main(stop: asyncio.Event) -> Outcome:
-        url = await locate(database_url, data)
+        url = await locate(database_url, data, begins=True)
         name = await _name(url, fleet)
         console.print(f"[bold]fleet {name}[/bold] streams {events:,} events")
         seen: list[str] = []

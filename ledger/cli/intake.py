@@ -59,7 +59,7 @@ def ingest(
     """
 
     async def main(stop: asyncio.Event) -> Taken:
-        connection = await connect(await locate(database_url, data), "ledger_writer")
+        connection = await connect(await locate(database_url, data, begins=True), "ledger_writer")
         try:
             with ExitStack() as open_:
                 source, size = _opened(file, open_)
@@ -184,7 +184,7 @@ def open_command(
     """Open a fleet, for logs where an unknown one is not opened on sight."""
 
     async def main() -> None:
-        connection = await connect(await locate(database_url, data), "ledger_writer")
+        connection = await connect(await locate(database_url, data, begins=True), "ledger_writer")
         try:
             opened = await open_fleet(connection, FleetName(name), clock=clock)
         finally:

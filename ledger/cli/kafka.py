@@ -62,7 +62,7 @@ def consume(
                     f"{', '.join(unknown)}: not a topic of Ledger's; those are {known}"
                 )
             topics = tuple(one for one in topics if one.name in topic)
-        url = await waited_for(database_url, data, stop)
+        url = await waited_for(database_url, data, stop, begins=True)
         if url is None:
             return
         with serving(metrics_port, metrics_address, Consuming(totals)):

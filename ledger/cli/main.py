@@ -5,6 +5,7 @@ import traceback
 from typing import Final
 
 from ledger.cli.commands import as_asked
+from ledger.cli.outputs import watched
 
 OUR_MISTAKE: Final = 70
 """The exit code of a failure that nobody foresaw. Python's own 1 says of an audit that something differs."""
@@ -13,7 +14,8 @@ OUR_MISTAKE: Final = 70
 def main() -> None:
     """The console entry point."""
     try:
-        as_asked(sys.argv[1:])()
+        with watched():
+            as_asked(sys.argv[1:])()
     except Exception:  # noqa: BLE001 - the outermost place there is: it tells all and ends
         traceback.print_exc()
         sys.exit(OUR_MISTAKE)

@@ -63,7 +63,7 @@ def up(
     logs.configure_as_asked(log_level)
 
     async def main(stop: asyncio.Event) -> None:
-        url = await locate(database_url, data)
+        url = await locate(database_url, data, begins=True)
         parts = [["decide", "--quiet"], ["maintain", "--every", str(MAINTAIN_SECONDS)]]
         if os.environ.get("LEDGER_KAFKA_BOOTSTRAP"):
             parts += [["consume"], ["publish"]]

@@ -101,6 +101,10 @@ def recover(
     Exit code 0: recovered, or there is nothing to recover; 76: something was lost and --yes was not
     given, or the log went on after the restore and must be restored once more. docs/recover.md has
     it step by step.
+
+    - `ledger recover shop --memory signed.json` says what was lost
+    - `ledger recover shop --memory signed.json --why "the disk was lost" --yes` goes on
+    - `ledger recover shop --without-kafka --restored --yes` where nobody remembers more
     """
 
     async def main() -> tuple[Assessment, tuple[ReadAgain, ...] | None, list[FleetName]]:

@@ -4,7 +4,8 @@ import asyncio
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
 
 import structlog
 import typer
@@ -26,6 +27,7 @@ from ledger.cli.run import run, run_until_asked
 from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
 from ledger.log import fleets, proving, signing_keys
 from ledger.log import verify_proof as offline
+from ledger.log.checkpoints import whole_number
 from ledger.log.database import connected
 from ledger.log.detached import archive_of
 from ledger.log.notes import COSIGNATURE, parse_key
@@ -45,6 +47,8 @@ SiteOption = Annotated[
         "--site", help="Who you are, such as ledger.example: the first part of every origin."
     ),
 ]
+
+HIGHEST_PORT: Final = 65535
 
 log = structlog.get_logger()
 
@@ -203,6 +207,9 @@ def prove(
 
     The file is a c2sp.org/tlog-proof@v1; `ledger verify-proof` checks it, and so can anybody's
     program that knows the format.
+
+    - `ledger prove event shop/3 --out event-3.tlog-proof`
+    - `ledger prove decision shop/1/7 > decision-7.tlog-proof`
     """
 
     async def main() -> Proof:
@@ -281,24 +288,25 @@ def witness(
 ) -> None:
     """Vouch for logs whose history only ever grows: run one where the log's people cannot reach.
 
-    Speaks c2sp.org/tlog-witness over plain HTTP; put TLS in front of it.
+    Speaks c2sp.org/tlog-witness over plain HTTP; put TLS in front of it. The keys of a
+    log's origins are those that `ledger key show` prints where it is signed.
+
+    - `ledger key new witness.key`, then
+      `ledger witness --key witness.key --name witness.example/w1 --state seen.json --log "$EVENTS" --log "$DECISIONS"`
+    - the same with `--listen 0.0.0.0:8801` answers other machines
     """
     logs.configure_as_asked(log_level)
+    address = _address(listen)
 
     async def main(stop: asyncio.Event) -> None:
         signer = signing_keys.signing(signing_keys.read(key), name, type_=COSIGNATURE)
-        host, _, port = listen.rpartition(":")
-        if not port.isdecimal():
-            raise SetupProblem(f"{listen!r} is not HOST:PORT")
         try:
             keys = [parse_key(told) for told in log_key]
         except InvalidRequest as error:
             raise SetupProblem(f"--log: {error.message}") from error
         with (
             memory(state) as remembered,
-            WitnessServer(
-                (host.strip("[]"), int(port)), signer=signer, logs=keys, memory=remembered
-            ) as server,
+            WitnessServer(address, signer=signer, logs=keys, memory=remembered) as server,
         ):
             aside.print(
                 f"{signer.key.spelled} answers at {server.url}", markup=False, soft_wrap=True
@@ -306,6 +314,16 @@ def witness(
             await stop.wait()
 
     run_until_asked(main)
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, colon, told = listen.rpartition(":")
+    port = whole_number(told)
+    if not colon or port is None or port > HIGHEST_PORT:
+        raise typer.BadParameter(
+            f"{listen!r} is not HOST:PORT, with a port up to {HIGHEST_PORT}", param_hint="--listen"
+        )
+    return host.strip("[]"), port
 
 
 def _notes_topic(remember: Path) -> AbstractAsyncContextManager[Place]:
@@ -334,4 +352,8 @@ def _witness(told: str) -> Witness:
         raise SetupProblem(
             f"--witness: {key.name}: there is no address behind the key, as VKEY=URL"
         )
+    try:
+        _ = urlsplit(f"http{url}").port
+    except ValueError as error:
+        raise SetupProblem(f"--witness: {key.name}: http{url}: {error}") from error
     return Witness(f"http{url}", key)

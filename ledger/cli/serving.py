@@ -113,7 +113,7 @@ def serve(
 
     async def main(stop: asyncio.Event) -> None:
         gate = http_service.gate_of(access)
-        url = await waited_for(database_url, data, stop)
+        url = await waited_for(database_url, data, stop, begins=True)
         if url is None:
             return
         await http_service.run(

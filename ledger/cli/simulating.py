@@ -171,7 +171,7 @@ def simulate(
         if kafka:
             way = _to_kafka()
         elif log:
-            way = _to_log(await locate(database_url, data), clock)
+            way = _to_log(await locate(database_url, data, begins=True), clock)
         else:
             way = _to_file(file)
         async with way as hand:

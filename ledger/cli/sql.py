@@ -43,7 +43,8 @@ def sql(
     query: Annotated[
         str | None,
         typer.Argument(
-            help="One SQL query over the views of ledger_api; without it a prompt opens.",
+            help="A SQL query over the views of ledger_api, or several with ; between them; without it"
+            " a prompt opens.",
             show_default=False,
         ),
     ] = None,
@@ -76,23 +77,29 @@ def sql(
     if query is None:
         _converse(database_url, data, form)
         return
-    asked = query
+    asked = _queries(query)
     file = parquet or arrow
+    if file is not None and len(asked) > 1:
+        raise typer.BadParameter("a file is written of one query", param_hint="QUERY")
 
-    async def main() -> Answer:
+    async def main() -> list[Answer]:
         if file is not None:
             arrow_files.require(file)
+        distinct = file is not None or form is Form.JSON
         async with connected(await locate(database_url, data), "ledger_reader") as connection:
             with refusals_named():
                 await begin(connection)
                 await exactly(connection)
-                distinct = file is not None or form is Form.JSON
-                return await ask(connection, asked, distinct=distinct)
+            if file is not None:
+                return [await _answer(connection, one, distinct=distinct) for one in asked]
+            for one in asked:
+                show(await _answer(connection, one, distinct=distinct), form)
+            return []
 
-    answer = run(main)
+    answers = run(main)
     if file is None:
-        show(answer, form)
         return
+    (answer,) = answers
     write = arrow_files.write_parquet if parquet is not None else arrow_files.write_arrow
     try:
         write(answer, file)
@@ -100,6 +107,15 @@ def sql(
         complain(f"{file}: {error.strerror or error}")
         raise typer.Exit(MISCONFIGURED) from error
     aside.print(f"{_counted(answer)} written to {file}", soft_wrap=True)
+
+
+def _queries(said: str) -> list[str]:
+    """What is asked in an argument: one query after the other, as from standard input."""
+    statements, rest = parted(said)
+    asked = [*statements, *([rest.strip()] if rest.strip() else [])]
+    if not asked:
+        raise typer.BadParameter("it asks nothing; leave it out for a prompt", param_hint="QUERY")
+    return asked
 
 
 def show(answer: Answer, form: Form) -> None:
@@ -131,7 +147,7 @@ def _json(value: Any, type_: str) -> str:
 
 
 def _line(row: Iterable[Any]) -> str:
-    return ",".join(map(_cell, row)) + "\r\n"
+    return ",".join(map(_cell, row)) + "\n"
 
 
 def _cell(value: Any) -> str:

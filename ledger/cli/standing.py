@@ -20,7 +20,7 @@ from ledger.cli.tables import WITHOUT_AN_EDGE
 from ledger.log.database import connected, refusals_named
 from ledger.views import reading
 from ledger.views.conservation import Unequal, unequal
-from ledger.views.reading import FleetStanding, HaltedPartition, Waiting
+from ledger.views.reading import FleetStanding, HaltedPartition, StoppedFleet, Waiting
 
 
 def status(
@@ -44,7 +44,8 @@ def status(
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
     that starts folds what is behind it. Below: messages in quarantine
     (`ledger quarantine list`), incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
-    partitions that stand still (`ledger partitions list`). With `--check`, whether the sums that are
+    partitions that stand still (`ledger partitions list`), and fleets that were stopped because the database was
+    restored to an earlier point (`ledger recover FLEET`). With `--check`, whether the sums that are
     shown of nodes, disks, jobs and queues are those of what the decisions in force record
     (`ledger sql "SELECT * FROM conservation"`).
     """
@@ -61,7 +62,11 @@ def status(
 
     found, waiting, differ = run(main)
     if as_json:
-        said = {"fleets": [asdict(row) for row in found], **asdict(waiting)}
+        said = {
+            "fleets": [asdict(row) for row in found],
+            **asdict(waiting),
+            "stops": [asdict(stop) | {"run": _recover(stop)} for stop in waiting.stops],
+        }
         if check:
             said["book"] = [row._asdict() for row in differ]
         typer.echo(json.dumps(said, default=_plain))
@@ -82,6 +87,8 @@ def _show(found: Sequence[FleetStanding], waiting: Waiting) -> None:
     )
     for partition in waiting.halted_partitions:
         console.print(_halted(partition), soft_wrap=True)
+    for stop in waiting.stops:
+        console.print(_stopped(stop), soft_wrap=True)
 
 
 def _show_book(differ: Sequence[Unequal]) -> None:
@@ -212,3 +219,15 @@ def _halted(partition: HaltedPartition) -> str:
         f"[red]{escape(partition.topic)}/{partition.partition}[/red] stands still since {since}:"
         f" {escape(partition.reason)} ({escape(partition.detail)})"
     )
+
+
+def _stopped(stop: StoppedFleet) -> str:
+    since = stop.stopped_at.astimezone().isoformat(sep=" ", timespec="seconds")
+    return (
+        f"[red]fleet {escape(stop.fleet)}[/red] was stopped by the {stop.component} at {since}:"
+        f" {escape(stop.reason)} ({escape(stop.detail)}); run `{escape(_recover(stop))}`"
+    )
+
+
+def _recover(stop: StoppedFleet) -> str:
+    return f"ledger recover {stop.fleet}"

@@ -59,6 +59,18 @@ class HaltedPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppedFleet:
+    """A fleet that stands because somebody remembers more of its log than is there, or something else."""
+
+    fleet: str
+    incarnation: int
+    component: str
+    reason: str
+    detail: str
+    stopped_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """What a person should look at."""
 
@@ -66,6 +78,8 @@ class Waiting:
     incidents: int
     halted: int
     halted_partitions: Sequence[HaltedPartition]
+    stops: Sequence[StoppedFleet]
+    """One for each who stopped a fleet; the first of a fleet comes first."""
 
 
 class Lag(NamedTuple):
@@ -188,7 +202,7 @@ async def undecided(connection: asyncpg.Connection, fleet: str) -> int:
 
 
 async def waiting(connection: asyncpg.Connection) -> Waiting:
-    """What a person should look at: counts, and the partitions that stand still."""
+    """What a person should look at: counts, and the partitions and fleets that stand still."""
     counts = await connection.fetchrow(
         "SELECT (SELECT count(*) FROM ledger_api.quarantine WHERE outcome IS NULL),"
         "       (SELECT count(*) FROM ledger_api.incidents)"
@@ -197,9 +211,19 @@ async def waiting(connection: asyncpg.Connection) -> Waiting:
         "SELECT topic, partition, next_offset, reason, detail, halted_at"
         "  FROM ledger_api.partitions WHERE halted ORDER BY topic, partition"
     )
+    stops = await connection.fetch(
+        "SELECT fleet, incarnation, component, reason, detail, stopped_at"
+        "  FROM ledger_api.stops WHERE stands ORDER BY fleet, stopped_at, component"
+    )
     assert counts is not None, "counts are always one row"
     quarantined, incidents = counts
-    return Waiting(quarantined, incidents, len(halted), [HaltedPartition(*row) for row in halted])
+    return Waiting(
+        quarantined,
+        incidents,
+        len(halted),
+        [HaltedPartition(*row) for row in halted],
+        [StoppedFleet(*row) for row in stops],
+    )
 
 
 async def quarantined(

@@ -2,17 +2,24 @@
 
 import asyncio
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from consumers import __main__ as consuming
 from ledger.cli import deciding
 from ledger.cli.commands import COMMANDS, as_asked
-from ledger.log.database import connect
+from ledger.log import fleets, stops
+from ledger.log.database import connect, connected
+from ledger.log.stops import Stop
 from ledger.replay.report import Divergence
 from tests.events_for_tests import cluster_line, workload_line
 
@@ -164,6 +171,12 @@ def test_an_unknown_fleet_is_said_so(ledger: Command) -> None:
     assert "there is none of this name" in ledger("replay", "--fleet", "nobody", code=78).stderr
 
 
+def test_of_no_fleet_at_all_nothing_is_verified(ledger: Command) -> None:
+    answer = ledger("verify", code=78)
+
+    assert "there is no fleet yet, so there is nothing to verify" in answer.stderr
+
+
 def test_a_database_that_is_not_there_is_said_so() -> None:
     answer = Command("postgresql://nobody@127.0.0.1:1/none")("status", code=75)
 
@@ -220,6 +233,38 @@ def test_status_shows_each_fleet_and_what_waits(ledger: Command, file: Path) -> 
     assert said["fleets"][0]["undecided"] == 3
     assert said["quarantined"] == 2
     assert "2 in quarantine" in ledger("status").stdout
+
+
+async def stopped(database_url: str) -> None:
+    async with connected(database_url, "ledger_writer") as connection:
+        fleet = await fleets.named(connection, "test")
+        why = Stop("signer", "log_rewound", "3 events were signed, 0 are there")
+        await stops.stop(connection, fleet, why)
+
+
+def test_status_shows_a_stopped_fleet_until_it_is_recovered(database_url: str) -> None:
+    ledger = Command(database_url)
+    ledger("fleets", "open", "test")
+    assert ledger.json("status")["stops"] == []
+    asyncio.run(stopped(database_url))
+
+    (stop,) = cast("list[dict[str, object]]", ledger.json("status")["stops"])
+    assert stop.pop("stopped_at")
+    assert stop == {
+        "fleet": "test",
+        "incarnation": 1,
+        "component": "signer",
+        "reason": "log_rewound",
+        "detail": "3 events were signed, 0 are there",
+        "run": "ledger recover test",
+    }
+    shown = ledger("status").stdout
+    assert "fleet test was stopped by the signer" in shown
+    assert "log_rewound (3 events were signed, 0 are there); run `ledger recover test`" in shown
+
+    ledger("recover", "test", "--without-kafka", "--restored", "--yes", "--why", "it was restored")
+    assert ledger.json("status")["stops"] == []
+    assert "stopped by" not in ledger("status").stdout
 
 
 def test_a_quarantined_line_can_be_corrected_and_let_in(
@@ -353,6 +398,25 @@ def test_every_command_is_listed_and_teaches(ledger: Command) -> None:
     for command in COMMANDS:
         assert command in listed
         assert f"ledger {command} " in ledger(command, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["simulate", "verify", "diff", "what-if", "prove", "recover", "witness"]
+)
+def test_help_has_examples_that_can_be_typed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "signed.json").touch()  # The only file that has to be there to be named.
+    group = cast("TyperGroup", get_command(as_asked([command])))
+    taught = group.commands[command]
+    examples = re.findall(rf"`ledger {command} ([^`]*)`", taught.help or "")
+
+    assert examples
+    for example in examples:
+        typed = shlex.split(example.partition(" > ")[0])
+        with taught.make_context(command, typed) as parsed:
+            assert not parsed.args, example
 
 
 def test_a_command_is_loaded_without_the_others() -> None:

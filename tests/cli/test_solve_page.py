@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli import outputs
 from ledger.cli.solve import main
 from ledger.cli.solve.catalogue import CATALOGUE
 from tests.vectors.test_core_vectors import FACTS
@@ -78,8 +79,8 @@ def test_no_code_is_told_that_there_is_not() -> None:
 def test_every_exit_code_is_told() -> None:
     numbers = set(re.findall(r"^\| (\d+) \|", SECTIONS["When the answer is no"], re.MULTILINE))
 
-    ours = (main.MISUSED, main.OUR_MISTAKE, main.CANNOT_WRITE, main.CANNOT_READ)
-    assert numbers == {str(code) for code in (0, *ours, main.INTERRUPTED, main.BROKEN_PIPE)}
+    ours = (main.MISUSED, main.OUR_MISTAKE, outputs.CANNOT_WRITE, main.CANNOT_READ)
+    assert numbers == {str(code) for code in (0, *ours, main.INTERRUPTED, outputs.READER_WENT)}
 
 
 def sources() -> Iterator[Path]:

@@ -207,7 +207,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(
         "SELECT $1::text",
         "DECLARE c CURSOR FOR SELECT 1",
         "COMMIT AND CHAIN",
-        "SELECT 1; SELECT 2",
     ],
 )
 def test_whatever_postgres_says_of_a_question_is_a_refusal_by_name(
@@ -245,3 +244,45 @@ def test_readers_are_granted_and_listed(database_url: str) -> None:
     assert "ledger_reader is no login" in said
     assert "ledger_reader" in readers("list").stdout
     assert "unknown_role" in readers("grant", "nobody-of-that-name", "*", code=70).stderr
+
+
+def test_csv_ends_its_lines_as_copy_does(database_url: str) -> None:
+    asked = "SELECT 1 AS a, E'two\\r\\nlines' AS b"
+
+    told = sql(database_url, asked, "--csv").stdout_bytes
+
+    assert told == b'a,b\n1,"two\r\nlines"\n'
+
+
+def test_several_queries_are_answered_as_from_standard_input(database_url: str) -> None:
+    asked = "SELECT 1 AS a; SELECT ';' AS b; -- and no more;\n"
+
+    told = sql(database_url, asked, "--json").stdout
+
+    assert told.splitlines() == ['{"a": 1}', '{"b": ";"}']
+    for form in ([], ["--csv"], ["--json"]):
+        assert sql(database_url, asked, *form).stdout == sql(database_url, *form, said=asked).stdout
+
+
+def test_the_first_query_that_is_refused_ends_it(database_url: str) -> None:
+    answer = sql(database_url, "SELECT 1 AS a; SELECT nothing; SELECT 2", "--csv", code=70)
+
+    assert answer.stdout == "a\n1\n"
+    assert answer.stderr.startswith("ledger: ")
+
+
+def test_a_file_is_written_of_one_query(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "answer.arrow"
+
+    answer = sql(database_url, "SELECT 1; SELECT 2", "--arrow", str(file), code=64)
+
+    assert "one query" in answer.output
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("nothing", ["", " ", ";", " -- nothing", "/* nothing */ ;"])
+def test_nothing_is_no_query(database_url: str, nothing: str) -> None:
+    answer = sql(database_url, nothing, code=64)
+
+    assert "asks nothing" in answer.output
+    assert answer.stdout == ""

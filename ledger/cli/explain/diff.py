@@ -36,6 +36,9 @@ def diff(
     Subject by subject: where it was and is, how much of it moved, and by which decisions; tasks that
     rounds placed and evicted, and those that ended by themselves; refusals that stand at B and did not at A, and those that ended.
     `ledger explain NUMBER` tells how each of the decisions came about.
+
+    - `ledger diff 1000 2000`
+    - `ledger diff 2026-01-05T12:00:00Z 2026-01-06T12:00:00Z --fleet shop`
     """
 
     async def main() -> Difference:

@@ -1,7 +1,6 @@
 """``ledger solve``: questions from a pipe, a file or a terminal, answered line by line."""
 
 import json
-import os
 import sys
 import traceback
 from codecs import BOM_UTF8
@@ -19,9 +18,7 @@ from ledger.cli.solve.reading import LONGEST_LINE
 
 MISUSED: Final = 64
 OUR_MISTAKE: Final = 70
-CANNOT_WRITE: Final = 75
 CANNOT_READ: Final = 78
-BROKEN_PIPE: Final = 141
 INTERRUPTED: Final = 130
 """Exit codes, numbered as by every command; ``ledger.cli.run`` would load half of the ledger.
 
@@ -71,13 +68,6 @@ def solve(
                 raise typer.Exit(OUR_MISTAKE)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # Whoever read the answers has enough of them.
-        _write_nowhere()
-        raise typer.Exit(BROKEN_PIPE) from None
-    except OSError as error:
-        _write_nowhere()
-        _complain(f"writing: {error.strerror}")
-        raise typer.Exit(CANNOT_WRITE) from None
 
 
 def answer(
@@ -141,8 +131,3 @@ def _complain(what: str) -> None:
 
 def _trace(failure: Exception) -> str:
     return "".join(traceback.format_exception(failure)).rstrip()
-
-
-def _write_nowhere() -> None:
-    """What Python would still write at its end, it writes to nobody."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -150,6 +150,11 @@ def what_if(
     What differs is told side by side: decisions, what moved, refusals, how even, how fair, how much on
     demand. Exit code 0: nothing would be different; 1: something would; 2: the log is not whole; 3: a
     version of a rule is not known here.
+
+    - `ledger what-if --set division.inertia=seed --set disk.alpha=1/2`
+    - `ledger what-if --without 12`
+    - `ledger what-if --with gone.jsonl --at 13`
+    - `ledger what-if --set disk.alpha=0 --from now --plot review.png`
     """
     drawn = plot or []
 
