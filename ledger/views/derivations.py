@@ -17,7 +17,7 @@ import orjson
 
 from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
-from ledger.units import LARGEST_WHOLE_NUMBER
+from ledger.units import LARGEST_WHOLE_NUMBER, Incarnation
 from ledger.views.query import NO_ANSWER
 
 NEWEST: Final = LARGEST_WHOLE_NUMBER
@@ -90,6 +90,14 @@ async def decided_through(connection: asyncpg.Connection, fleet: str) -> tuple[i
         fleet,
     )
     return (-1, 0) if row is None else (row[0], row[1])
+
+
+async def incarnation(connection: asyncpg.Connection, fleet: str) -> Incarnation:
+    """Which life the log of a fleet is in."""
+    life: int = await connection.fetchval(
+        "SELECT incarnation FROM ledger_api.fleets WHERE fleet = $1", fleet
+    )
+    return Incarnation(life)
 
 
 _DECISION: Final = "SELECT decision, digest, record FROM ledger_api.decisions WHERE fleet = $1"

@@ -210,3 +210,14 @@ def test_who_was_weighed_and_got_nothing_lost(database_url: str) -> None:
 
     assert "c2: got none: its weight, or its room, is 0 (no_weight)" in said
     assert any(line.startswith("c1: ") for line in said)
+
+
+def test_a_decision_of_a_life_that_has_not_begun_was_never_made(database_url: str) -> None:
+    settle(database_url, HISTORY)
+
+    there, missing, none = (asked(database_url, f"test/{name}") for name in ("2/0", "2/99", "0/0"))
+
+    assert there.exit_code == missing.exit_code == none.exit_code == 70
+    assert "test is in life 1; no decision of life 2 was made" in there.stderr
+    assert "test is in life 1; no decision of life 2 was made" in missing.stderr
+    assert "test is in life 1; no decision of life 0 was made" in none.stderr

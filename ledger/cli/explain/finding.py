@@ -27,6 +27,7 @@ from ledger.facts.admission import Admission
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
+from ledger.log.decision_names import why_not_there
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Recorded
 
@@ -152,13 +153,8 @@ async def find(
     named = _NAME_OF_ONE.fullmatch(what)
     if kind in (None, "decision") and (number or (named and named[1] == fleet)):
         wanted = int(number[1] if number else named[3] if named else 0)
-        found_one = await _numbered(connection, fleet, wanted)
-        if named and not number and found_one.decision.incarnation != int(named[2]):
-            raise InvalidRequest(
-                "unknown_subject",
-                f"{what}: it is not in the log, which was restored to an earlier point; see"
-                f" {found_one.name}",
-            )
+        life = int(named[2]) if named and not number else None
+        found_one = await _numbered(connection, fleet, wanted, life)
         if found_one.decision.position > at:
             raise InvalidRequest(
                 "invalid_moment",
@@ -205,8 +201,15 @@ async def parts(connection: Connection, fleet: str, subject: str, *, at: int) ->
     return [workload, *(f"{workload}@{cluster}" for cluster in sorted(clusters))]
 
 
-async def _numbered(connection: Connection, fleet: str, number: int) -> Recorded:
+async def _numbered(connection: Connection, fleet: str, number: int, life: int | None) -> Recorded:
+    """The decision of a number, made in the life that its name says, if it says one."""
     found = await derivations.decision(connection, fleet, number)
+    if life is not None:
+        made_in = None if found is None else found.decision.incarnation
+        newest = await derivations.incarnation(connection, fleet)
+        why = why_not_there(fleet, life, number, made_in=made_in, newest=newest)
+        if why is not None:
+            raise InvalidRequest("unknown_decision", why)
     if found is None:
         raise InvalidRequest("unknown_decision", f"fleet {fleet} has no decision {number}")
     return found
