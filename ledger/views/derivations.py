@@ -155,6 +155,51 @@ async def newest(
     )
 
 
+async def newest_that_asked_nodes(
+    connection: asyncpg.Connection, fleet: str, subject: str, *, at: int = NEWEST
+) -> Recorded | None:
+    """The newest deployment of a subject that placed something: one that took some away asked no node."""
+    return _recorded(
+        await connection.fetchrow(
+            f"{_DECISION} AND subject = $2 AND position <= $3 AND kind = 'deployment'"
+            "   AND jsonb_array_length(reasons -> 'asked') > 0 ORDER BY number DESC LIMIT 1",
+            fleet,
+            subject,
+            at,
+        )
+    )
+
+
+_PUT_NOW: Final = (
+    "SELECT DISTINCT number FROM ledger_api.running_tasks"
+    " WHERE fleet = $1 AND namespace = $2 AND job = $3 AND cluster = $4 AND ($5 = '' OR node = $5)"
+    " ORDER BY number"
+)
+_PUT_THEN: Final = (
+    "SELECT DISTINCT number FROM ledger_api.running_tasks_as_of($1, $6)"
+    " WHERE namespace = $2 AND job = $3 AND cluster = $4 AND ($5 = '' OR node = $5)"
+    " ORDER BY number"
+)
+
+
+async def put_by(
+    connection: asyncpg.Connection, fleet: str, job: str, place: str, *, at: int | None = None
+) -> list[int]:
+    """The decisions that put the tasks of a job on a cluster or a node where they run, by number."""
+    cluster, _, node = place.partition("/")
+    namespace, _, name = job.partition("/")
+    rows = await connection.fetch(
+        _PUT_NOW if at is None else _PUT_THEN,
+        fleet,
+        namespace,
+        name,
+        cluster,
+        node,
+        *(() if at is None else (at,)),
+    )
+    return [row["number"] for row in rows]
+
+
 async def at_position(
     connection: asyncpg.Connection, fleet: str, position: int, kinds: Sequence[str]
 ) -> list[Recorded]:

@@ -219,7 +219,7 @@ def settle(database_url: str, history: list[bytes]) -> None:
     asyncio.run(decided(database_url, history))
 
 
-def line(kind: str, subject: str, **data: object) -> bytes:
+def line(kind: str, subject: str, /, **data: object) -> bytes:
     """An event as a line."""
     event = {
         "specversion": "1.0",

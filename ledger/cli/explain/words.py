@@ -5,7 +5,7 @@ it is: it is better than nothing, and the pages about the rules have it.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ledger.facts.reason import Cause, Deadline
 from ledger.facts.refusal import Refusal
@@ -132,6 +132,21 @@ def bytes_(amount: int) -> str:
         if amount and amount % size == 0:
             return f"{amount // size}{unit}"
     return str(amount)
+
+
+def clause(value: Any) -> str:
+    """What an event says of something, as people spell it and not as a program does."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            return " ".join(f"{name}={clause(value[name])}" for name in sorted(value))
+        case list() | tuple():
+            return " ".join(map(clause, value))
+        case _:
+            return str(value)
 
 
 def reason(code: str) -> str:
