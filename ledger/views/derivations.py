@@ -213,15 +213,29 @@ async def at_position(
     return [found for row in rows if (found := _recorded(row)) is not None]
 
 
-async def kinds(connection: asyncpg.Connection, fleet: str, subject: str) -> list[str]:
-    """Of which kinds decisions about a subject are, spelled as in ``newest``."""
+async def kinds(
+    connection: asyncpg.Connection, fleet: str, subject: str, *, at: int = NEWEST
+) -> list[str]:
+    """Of which kinds decisions about a subject are by a position, spelled as in ``newest``."""
     rows = await connection.fetch(
         f"SELECT DISTINCT {_KIND} AS kind"  # noqa: S608 - a constant of this module
-        "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 ORDER BY 1",
+        "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 AND position <= $3 ORDER BY 1",
+        fleet,
+        subject,
+        at,
+    )
+    return [row["kind"] for row in rows]
+
+
+async def first_position(connection: asyncpg.Connection, fleet: str, subject: str) -> int | None:
+    """The position of the first decision about a subject; None where there is none."""
+    position: int | None = await connection.fetchval(
+        "SELECT position FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2"
+        " ORDER BY number LIMIT 1",
         fleet,
         subject,
     )
-    return [row["kind"] for row in rows]
+    return position
 
 
 async def subjects(connection: asyncpg.Connection, fleet: str) -> list[str]:

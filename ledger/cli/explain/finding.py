@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple
 
 from ledger.cli.explain import pods, undecided
-from ledger.cli.explain.derivation import WORKLOAD_TOLD, workload_of
+from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD, workload_of
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.undecided import Undecided
 from ledger.errors import InvalidRequest
@@ -149,6 +149,8 @@ async def find(
     connection: Connection, fleet: str, what: str, kind: Kind | None, *, at: int = NEWEST
 ) -> Meant | Undecided:
     """The decision that is meant, or why there is none about what is."""
+    if not what.strip():
+        raise InvalidRequest("unknown_subject", "an empty name is the name of nothing")
     number = _NUMBER.fullmatch(what)
     named = _NAME_OF_ONE.fullmatch(what)
     if kind in (None, "decision") and (number or (named and named[1] == fleet)):
@@ -178,9 +180,23 @@ async def find(
         raise InvalidRequest(
             "ambiguous", f"{what} may be any of these, say --kind or all of it: {_list(several)}"
         )
-    told = await undecided.find(connection, fleet, what, at=at)
+    as_others = await _things(connection, fleet, what, at)
+    if kind is not None and as_others:
+        raise InvalidRequest(
+            "unknown_subject",
+            f"{what}: nothing was decided about it as {_a(kind)}; there are decisions about it as"
+            f" {_list([_a(thing) for thing in as_others])}",
+        )
+    told = await undecided.find(connection, fleet, what, _told_as(kind), at=at)
     if told is not None:
         return told
+    first = await derivations.first_position(connection, fleet, what)
+    if first is not None and first > at:
+        raise InvalidRequest(
+            "unknown_subject",
+            f"{what}: nothing was decided about it through position {at}; the first decision about it"
+            f" was made at position {first}",
+        )
     known = await derivations.subjects(connection, fleet)
     raise InvalidRequest(
         "unknown_subject", f"{what}: nothing was decided about it; {_near(what, known, 'names')}"
@@ -213,6 +229,29 @@ async def _numbered(connection: Connection, fleet: str, number: int, life: int |
     if found is None:
         raise InvalidRequest("unknown_decision", f"fleet {fleet} has no decision {number}")
     return found
+
+
+async def _things(connection: Connection, fleet: str, subject: str, at: int) -> list[str]:
+    """What a subject is the name of, going by what was decided about exactly it through a position."""
+    kinds = set(await derivations.kinds(connection, fleet, subject, at=at))
+    return [
+        thing
+        for thing in PLACING
+        if not kinds.isdisjoint((*PLACING[thing], *REFUSING.get(thing, ())))
+    ]
+
+
+def _a(thing: str) -> str:
+    """A thing with its article."""
+    name = thing.replace("_", " ")
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _told_as(kind: Kind | None) -> tuple[str, ...]:
+    """The types of the events that tell of a thing."""
+    if kind is None:
+        return WORKLOAD_TOLD, VOLUME_TOLD
+    return (VOLUME_TOLD,) if kind == "volume" else (WORKLOAD_TOLD,)
 
 
 async def _about(

@@ -4,11 +4,11 @@ What was refused is a decision, and is explained as one. What has none waits for
 for a hold to end or for a round to close, or it asks for nothing that is decided.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD, Derivation, named_by
+from ledger.cli.explain.derivation import Derivation, named_by
 from ledger.log.database import Connection
 from ledger.views import derivations
 from ledger.views.derivations import Told
@@ -62,11 +62,11 @@ async def newer(connection: Connection, fleet: str, of: Derivation, *, at: int) 
     return NewerWish(said, "hold", line)
 
 
-async def find(connection: Connection, fleet: str, subject: str, *, at: int) -> Undecided | None:
+async def find(
+    connection: Connection, fleet: str, subject: str, types: Sequence[str], *, at: int
+) -> Undecided | None:
     """Why nothing was decided about a workload or a volume; None where no event speaks of it."""
-    told = await derivations.last_said(
-        connection, fleet, [subject], [WORKLOAD_TOLD, VOLUME_TOLD], at=at
-    )
+    told = await derivations.last_said(connection, fleet, [subject], types, at=at)
     if told is None:
         return None
     through, behind = await derivations.decided_through(connection, fleet)
