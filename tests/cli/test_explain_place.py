@@ -122,6 +122,16 @@ def test_a_disk_of_a_node_that_was_outranked_lost_with_it(database_url: str) -> 
     assert why_not(database_url, "orders", "c2")[0] == "not_asked"
 
 
+def test_the_wish_of_a_volume_is_told_as_people_spell_it(database_url: str) -> None:
+    wish = json.loads(VOLUME[-1])
+    wish["data"] |= {"size": 20 * 2**30, "disk_selector": ["nvme"], "zone_soft": True}
+    settle(database_url, [*VOLUME[:-1], json.dumps(wish).encode()])
+
+    said = asked(database_url, "orders").stdout
+
+    assert "orders: for disks for its replicas\n  told by event 9: replicas 1, size 20Gi" in said
+
+
 def test_a_disk_that_came_later_was_not_asked(database_url: str) -> None:
     settle(database_url, [*VOLUME, disk("c1", "n1", "d3", "99Gi")])
 

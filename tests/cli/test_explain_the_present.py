@@ -192,7 +192,7 @@ def test_a_newer_wish_that_waits_is_pending(database_url: str) -> None:
     )
     assert behind["newer_wish"]["waiting"] == "undecided"
     (line,) = behind["sections"]["pending"]
-    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 events wait")
+    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 event waits")
 
 
 def test_a_wish_from_before_the_hold_does_not_wait(database_url: str) -> None:

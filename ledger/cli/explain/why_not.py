@@ -285,7 +285,11 @@ async def _it_is(
         run = "task runs" if held == 1 else "tasks run"
         line = f"it is: {held} of its {run} on {place}, put there by {_numbered(numbers)}"
     else:
-        what = _replicas(held) if kind == "division" else f"{held} of its {IN_FORCE[kind]}"
+        what = (
+            words.count(held, "replica")
+            if kind == "division"
+            else f"{held} of its {IN_FORCE[kind]}"
+        )
         line = f"it is: #{numbers[-1]} has {what} on {place}"
     by = await derivations.decision(connection, fleet, numbers[-1])
     assert by is not None, "what is in force was decided"
@@ -298,10 +302,6 @@ def _numbered(numbers: Sequence[int]) -> str:
     if len(numbers) > len(told):
         told = [f"{len(numbers) - len(told)} older decisions", *told]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-
-
-def _replicas(count: int) -> str:
-    return "1 replica" if count == 1 else f"{count} replicas"
 
 
 def _it_was(recorded: Recorded, place: str, what: str) -> WhyNot:
@@ -323,7 +323,7 @@ def _since(told: WhyNot, of: Derivation, at: int) -> WhyNot:
 def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     """A cluster that took part."""
     if share.replicas:
-        return _it_was(recorded, share.cluster, _replicas(share.replicas))
+        return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
     number = recorded.decision.number
     reason, why = why_none(share, recorded.decision.lot)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
@@ -425,7 +425,7 @@ def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
         case Division() | Refusal(wanted="division") if wish.get("clusters"):
             return f"the workload names its clusters: {', '.join(sorted(wish['clusters']))}"
         case Division() | Refusal(wanted="division") if wish.get("cluster_selector"):
-            return f"the workload selects clusters by {words.clause(wish['cluster_selector'])}"
+            return f"the workload selects clusters by {words.spelled(wish['cluster_selector'])}"
         case Division() | Refusal(wanted="division") if wish.get("weights"):
             return f"the workload has weights for {', '.join(sorted(wish['weights']))} only"
         case Deployment(cluster=cluster) if not _is_in(said.subject, cluster):

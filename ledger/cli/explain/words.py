@@ -134,17 +134,38 @@ def bytes_(amount: int) -> str:
     return str(amount)
 
 
-def clause(value: Any) -> str:
-    """What an event says of something, as people spell it and not as a program does."""
+def count(number: int, what: str) -> str:
+    """So many of something, of which more than one is spelled with an s."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def wish(said: Mapping[str, Any], names: Iterable[str]) -> str:
+    """What an event says under these names, as far as it says something, in a line."""
+    return ", ".join(clause(name, said[name]) for name in names if said.get(name) is not None)
+
+
+def clause(name: str, value: Any) -> str:
+    """What an event says under a name, as people spell it and not as a program does."""
+    match value:
+        case bool():
+            return name if value else f"not {name}"
+        case int() if name == "size":
+            return f"{name} {bytes_(value)}"
+        case _:
+            return f"{name} {spelled(value)}"
+
+
+def spelled(value: Any) -> str:
+    """A value of an event for people."""
     match value:
         case None:
             return "none"
         case bool():
             return "yes" if value else "no"
         case Mapping():
-            return " ".join(f"{name}={clause(value[name])}" for name in sorted(value))
+            return " ".join(f"{name}={spelled(value[name])}" for name in sorted(value))
         case list() | tuple():
-            return " ".join(map(clause, value))
+            return " ".join(map(spelled, value))
         case _:
             return str(value)
 
