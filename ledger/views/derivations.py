@@ -155,17 +155,19 @@ async def newest(
     )
 
 
-async def newest_that_asked_nodes(
-    connection: asyncpg.Connection, fleet: str, subject: str, *, at: int = NEWEST
+async def newest_that_placed(
+    connection: asyncpg.Connection, fleet: str, subject: str, kind: str, *, at: int = NEWEST
 ) -> Recorded | None:
-    """The newest deployment of a subject that placed something: one that took some away asked no node."""
+    """The newest deployment or disk placement that placed something: one that took some away asked nobody."""
     return _recorded(
         await connection.fetchrow(
-            f"{_DECISION} AND subject = $2 AND position <= $3 AND kind = 'deployment'"
-            "   AND jsonb_array_length(reasons -> 'asked') > 0 ORDER BY number DESC LIMIT 1",
+            f"{_DECISION} AND subject = $2 AND position <= $3 AND kind = $4"
+            "   AND jsonb_array_length(coalesce(reasons -> 'asked', reasons -> 'steps')) > 0"
+            " ORDER BY number DESC LIMIT 1",
             fleet,
             subject,
             at,
+            kind,
         )
     )
 

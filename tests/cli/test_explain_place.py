@@ -132,6 +132,31 @@ def test_the_wish_of_a_volume_is_told_as_people_spell_it(database_url: str) -> N
     assert "orders: for disks for its replicas\n  told by event 9: replicas 1, size 20Gi" in said
 
 
+def volume(number: int, replicas: int) -> bytes:
+    told = json.loads(VOLUME[-1])
+    told["data"]["replicas"] = replicas
+    return json.dumps(told | {"id": f"orders-{number}"}).encode()
+
+
+def test_a_volume_that_became_smaller_is_answered_by_what_placed_it(database_url: str) -> None:
+    settle(database_url, [*VOLUME[:-1], volume(1, 2), volume(2, 1)])
+
+    verdict, said = why_not(database_url, "orders", "c1/n3/d1")
+
+    assert verdict == "lost"
+    assert said.startswith("#0 weighed c1/n3 for orders-r1")
+
+
+def test_a_node_that_had_gone_was_not_there(database_url: str) -> None:
+    gone = line("cluster.node.removed", "c1/n5", cluster="c1", name="n5")
+    settle(database_url, [*WORKLOAD[:-1], node("c1", "n5"), gone, WORKLOAD[-1]])
+
+    verdict, said = why_not(database_url, "shop/cart", "c1/n5")
+
+    assert verdict == "not_asked"
+    assert said == "c1/n5 was not asked: it was not there any more when #1 was decided"
+
+
 def test_a_disk_that_came_later_was_not_asked(database_url: str) -> None:
     settle(database_url, [*VOLUME, disk("c1", "n1", "d3", "99Gi")])
 

@@ -118,6 +118,8 @@ async def why_not(
     )
     if _noun(said) == "disk" and not _of_disks(by):
         why = "only replicas of volumes have their places on disks"
+    elif before == said and said.type.endswith(REMOVED):
+        why = f"it was not there any more when #{by.decision.number} was decided"
     elif before is None or before.type.endswith(REMOVED):
         why = f"what is said of it now came after #{by.decision.number} was decided"
     else:
@@ -129,16 +131,17 @@ async def why_not(
 async def _of_parts(
     connection: Connection, fleet: str, parts: Sequence[str], at: int
 ) -> list[Recorded]:
-    """The deployments that count: nodes are asked by the part of a workload that is on their cluster.
+    """The decisions that asked: nodes are asked by the part of a workload that is on their cluster.
 
-    The newest of a part says what is there, and the newest that placed something which nodes it asked.
+    The newest of a part says what is there, and the newest that placed something whom it asked.
     """
     found = []
     for subject in parts:
-        found += [
-            await derivations.newest(connection, fleet, subject, ["deployment"], at=at),
-            await derivations.newest_that_asked_nodes(connection, fleet, subject, at=at),
-        ]
+        for kind in ("deployment", "disk_placement"):
+            found += [
+                await derivations.newest(connection, fleet, subject, [kind], at=at),
+                await derivations.newest_that_placed(connection, fleet, subject, kind, at=at),
+            ]
     return [one for one in found if one is not None]
 
 
@@ -282,8 +285,8 @@ async def _it_is(
             connection, fleet, of_kind[0].subject, place, at=None if at == NEWEST else at
         )
         assert numbers, "each task was put where it runs"
-        run = "task runs" if held == 1 else "tasks run"
-        line = f"it is: {held} of its {run} on {place}, put there by {_numbered(numbers)}"
+        run = "runs" if held == 1 else "run"
+        line = f"it is: {held} of its tasks {run} on {place}, put there by {_numbered(numbers)}"
     else:
         what = (
             words.count(held, "replica")
@@ -420,7 +423,7 @@ def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
     wish = of.wished.get("division") or {}
     number, outcome = by.decision.number, by.decision.outcome
     match outcome:
-        case Division() if _noun(said) == "node":
+        case Division() | Refusal(wanted="division") if _noun(said) == "node":
             return "there is no deployment of it on nodes of that cluster"
         case Division() | Refusal(wanted="division") if wish.get("clusters"):
             return f"the workload names its clusters: {', '.join(sorted(wish['clusters']))}"
@@ -436,7 +439,9 @@ def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
             return f"#{number} asked the nodes of {cluster}, and says nothing of this one"
         case Allocation() | Eviction() | Refusal(wanted="allocation"):
             return "a round counts the nodes that lack something, and names none of them"
+        case DiskPlacement() if not outcome.steps:
+            return f"#{number} placed nothing, so it asked no disk"
         case DiskPlacement() | Refusal(wanted="disk_placement"):
-            return f"#{number} weighed disks, and none of that place is among those that it names"
+            return f"#{number} says nothing of this place"
         case _:
             return "the decision does not concern it"
