@@ -137,11 +137,14 @@ async def _of_parts(
     """
     found = []
     for subject in parts:
-        for kind in ("deployment", "disk_placement"):
-            found += [
-                await derivations.newest(connection, fleet, subject, [kind], at=at),
-                await derivations.newest_that_placed(connection, fleet, subject, kind, at=at),
-            ]
+        # A workload or a job by itself has neither: only its parts are deployed.
+        if "/" in subject and "@" not in subject:
+            continue
+        kind = "deployment" if "@" in subject else "disk_placement"
+        found += [
+            await derivations.newest(connection, fleet, subject, [kind], at=at),
+            await derivations.newest_that_placed(connection, fleet, subject, kind, at=at),
+        ]
     return [one for one in found if one is not None]
 
 
