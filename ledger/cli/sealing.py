@@ -215,7 +215,8 @@ def prove(
     async def main() -> Proof:
         parts = id_.split("/")
         if len(parts) != (2 if what == "event" else 3) or not all(p.isdecimal() for p in parts[1:]):
-            raise SetupProblem(f"{id_!r} is no address of an {what}; see `ledger prove --help`")
+            one = "an event" if what == "event" else "a decision"
+            raise SetupProblem(f"{id_!r} is no address of {one}; see `ledger prove --help`")
         try:
             trust = None if policy is None else parse_policy(policy.read_bytes())
         except InvalidRequest as error:

@@ -12,9 +12,10 @@ from typing import Final
 import asyncpg
 
 from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
-from ledger.log import detached, merkle, tree_proofs
+from ledger.log import detached, fleets, merkle, tree_proofs
 from ledger.log.archive.reading import Archive
 from ledger.log.database import refusals_named
+from ledger.log.decision_names import why_not_there
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf_data
 from ledger.log.notes import open_note
@@ -111,11 +112,10 @@ async def _require_made_in(
             fleet.number,
             number,
         )
-    if found is not None and found != made_in:
-        raise SetupProblem(
-            f"{fleet.name}/{made_in}/{number}: this decision is not in the log, which was restored to"
-            f" an earlier point; {fleet.name}/{found}/{number} is another one"
-        )
+    newest = await fleets.incarnation(connection, fleet)
+    why = why_not_there(fleet.name, made_in, number, made_in=found, newest=newest)
+    if why is not None:
+        raise SetupProblem(why)
 
 
 async def _entry(

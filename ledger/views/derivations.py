@@ -17,7 +17,7 @@ import orjson
 
 from ledger.errors import InvalidRequest
 from ledger.facts.decision import Decision, from_record
-from ledger.units import LARGEST_WHOLE_NUMBER
+from ledger.units import LARGEST_WHOLE_NUMBER, Incarnation
 from ledger.views.query import NO_ANSWER
 
 NEWEST: Final = LARGEST_WHOLE_NUMBER
@@ -92,6 +92,14 @@ async def decided_through(connection: asyncpg.Connection, fleet: str) -> tuple[i
     return (-1, 0) if row is None else (row[0], row[1])
 
 
+async def incarnation(connection: asyncpg.Connection, fleet: str) -> Incarnation:
+    """Which life the log of a fleet is in."""
+    life: int = await connection.fetchval(
+        "SELECT incarnation FROM ledger_api.fleets WHERE fleet = $1", fleet
+    )
+    return Incarnation(life)
+
+
 _DECISION: Final = "SELECT decision, digest, record FROM ledger_api.decisions WHERE fleet = $1"
 
 
@@ -147,6 +155,53 @@ async def newest(
     )
 
 
+async def newest_that_placed(
+    connection: asyncpg.Connection, fleet: str, subject: str, kind: str, *, at: int = NEWEST
+) -> Recorded | None:
+    """The newest deployment or disk placement that placed something: one that took some away asked nobody."""
+    return _recorded(
+        await connection.fetchrow(
+            f"{_DECISION} AND subject = $2 AND position <= $3 AND kind = $4"
+            "   AND jsonb_array_length(coalesce(reasons -> 'asked', reasons -> 'steps')) > 0"
+            " ORDER BY number DESC LIMIT 1",
+            fleet,
+            subject,
+            at,
+            kind,
+        )
+    )
+
+
+_PUT_NOW: Final = (
+    "SELECT DISTINCT number FROM ledger_api.running_tasks"
+    " WHERE fleet = $1 AND namespace = $2 AND job = $3 AND cluster = $4 AND ($5 = '' OR node = $5)"
+    " ORDER BY number"
+)
+_PUT_THEN: Final = (
+    "SELECT DISTINCT number FROM ledger_api.running_tasks_as_of($1, $6)"
+    " WHERE namespace = $2 AND job = $3 AND cluster = $4 AND ($5 = '' OR node = $5)"
+    " ORDER BY number"
+)
+
+
+async def put_by(
+    connection: asyncpg.Connection, fleet: str, job: str, place: str, *, at: int | None = None
+) -> list[int]:
+    """The decisions that put the tasks of a job on a cluster or a node where they run, by number."""
+    cluster, _, node = place.partition("/")
+    namespace, _, name = job.partition("/")
+    rows = await connection.fetch(
+        _PUT_NOW if at is None else _PUT_THEN,
+        fleet,
+        namespace,
+        name,
+        cluster,
+        node,
+        *(() if at is None else (at,)),
+    )
+    return [row["number"] for row in rows]
+
+
 async def at_position(
     connection: asyncpg.Connection, fleet: str, position: int, kinds: Sequence[str]
 ) -> list[Recorded]:
@@ -160,15 +215,29 @@ async def at_position(
     return [found for row in rows if (found := _recorded(row)) is not None]
 
 
-async def kinds(connection: asyncpg.Connection, fleet: str, subject: str) -> list[str]:
-    """Of which kinds decisions about a subject are, spelled as in ``newest``."""
+async def kinds(
+    connection: asyncpg.Connection, fleet: str, subject: str, *, at: int = NEWEST
+) -> list[str]:
+    """Of which kinds decisions about a subject are by a position, spelled as in ``newest``."""
     rows = await connection.fetch(
         f"SELECT DISTINCT {_KIND} AS kind"  # noqa: S608 - a constant of this module
-        "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 ORDER BY 1",
+        "  FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2 AND position <= $3 ORDER BY 1",
+        fleet,
+        subject,
+        at,
+    )
+    return [row["kind"] for row in rows]
+
+
+async def first_position(connection: asyncpg.Connection, fleet: str, subject: str) -> int | None:
+    """The position of the first decision about a subject; None where there is none."""
+    position: int | None = await connection.fetchval(
+        "SELECT position FROM ledger_api.decisions WHERE fleet = $1 AND subject = $2"
+        " ORDER BY number LIMIT 1",
         fleet,
         subject,
     )
-    return [row["kind"] for row in rows]
+    return position
 
 
 async def subjects(connection: asyncpg.Connection, fleet: str) -> list[str]:

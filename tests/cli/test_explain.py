@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -122,6 +123,16 @@ async def test_prose_is_folded(reader: Connection) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_prose_is_no_python(reader: Connection) -> None:
+    async for recorded in every_decision(reader):
+        of = await derive(reader, recorded)
+        sections = telling.tell(of, telling.questions(of)).told()
+        for name in ("asked", "known", "last_result", "losers", "changed"):
+            for told in sections.get(name, []):
+                assert not re.search(r"\b(None|True|False)\b|[\[{]['\"]| '[^']*'", told), told
+
+
+@pytest.mark.asyncio(loop_scope="module")
 async def test_at_a_position_the_newest_decision_by_then_is_meant(reader: Connection) -> None:
     of_one: dict[str, list[derivations.Recorded]] = {}
     async for recorded in every_decision(reader):
@@ -183,6 +194,21 @@ def test_what_is_short_is_told_as_instances_and_as_amounts() -> None:
     assert words.short_by(refusal) == (("lost memory", 8), ("lost", 2))
 
 
+def test_what_an_event_says_is_spelled_as_people_do() -> None:
+    said = {
+        "disk_selector": ["fast", "nvme"],
+        "zone_soft": True,
+        "disk_soft": False,
+        "labels": {"tier": "gold", "rack": None},
+        "size": 20 * 2**30,
+        "node": None,
+    }
+
+    assert words.wish(said, said) == (
+        "disk_selector fast nvme, zone_soft, not disk_soft, labels rack=none tier=gold, size 20Gi"
+    )
+
+
 def asked(database_url: str, *said: str) -> Result:
     return CliRunner().invoke(
         as_asked(["explain"]), ["explain", "--database-url", database_url, *said]
@@ -219,7 +245,7 @@ def settle(database_url: str, history: list[bytes]) -> None:
     asyncio.run(decided(database_url, history))
 
 
-def line(kind: str, subject: str, **data: object) -> bytes:
+def line(kind: str, subject: str, /, **data: object) -> bytes:
     """An event as a line."""
     event = {
         "specversion": "1.0",
@@ -402,7 +428,7 @@ def test_what_is_held_or_not_decided_yet_says_so(database_url: str) -> None:
 
     assert json.loads(held.stdout)["waiting"] == "hold"
     assert json.loads(behind.stdout)["waiting"] == "undecided"
-    assert "1 events wait to be decided" in said.stdout
+    assert "1 event waits to be decided" in said.stdout
 
 
 def test_a_pod_counts_for_whoever_owns_its_replicaset(database_url: str) -> None:

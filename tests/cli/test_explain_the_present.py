@@ -192,7 +192,7 @@ def test_a_newer_wish_that_waits_is_pending(database_url: str) -> None:
     )
     assert behind["newer_wish"]["waiting"] == "undecided"
     (line,) = behind["sections"]["pending"]
-    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 events wait")
+    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 event waits")
 
 
 def test_a_wish_from_before_the_hold_does_not_wait(database_url: str) -> None:
@@ -210,3 +210,54 @@ def test_who_was_weighed_and_got_nothing_lost(database_url: str) -> None:
 
     assert "c2: got none: its weight, or its room, is 0 (no_weight)" in said
     assert any(line.startswith("c1: ") for line in said)
+
+
+def test_a_decision_of_a_life_that_has_not_begun_was_never_made(database_url: str) -> None:
+    settle(database_url, HISTORY)
+
+    there, missing, none = (asked(database_url, f"test/{name}") for name in ("2/0", "2/99", "0/0"))
+
+    assert there.exit_code == missing.exit_code == none.exit_code == 70
+    assert "test is in life 1; no decision of life 2 was made" in there.stderr
+    assert "test is in life 1; no decision of life 2 was made" in missing.stderr
+    assert "test is in life 1; no decision of life 0 was made" in none.stderr
+
+
+def test_what_was_decided_about_otherwise_says_as_what(database_url: str) -> None:
+    settle(database_url, PLACED)
+
+    volume = asked(database_url, "shop/cart", "--kind", "volume")
+    admission = asked(database_url, "shop/cart", "--kind", "admission")
+
+    assert volume.exit_code == admission.exit_code == 70
+    assert (
+        "unknown_subject: shop/cart: nothing was decided about it as a volume; there are decisions"
+        " about it as a workload" in volume.stderr
+    )
+    assert "about it as an admission" in admission.stderr
+
+
+def test_what_was_decided_about_later_says_when(database_url: str) -> None:
+    settle(database_url, PLACED)
+
+    early = asked(database_url, "shop/cart", "--at", "0")
+
+    assert early.exit_code == 70
+    assert (
+        "shop/cart: nothing was decided about it through position 0; the first decision about it was"
+        " made at position 3" in early.stderr
+    )
+
+
+def test_an_empty_name_is_refused_as_one(database_url: str) -> None:
+    settle(database_url, PLACED)
+
+    assert "an empty name is the name of nothing" in asked(database_url, "").stderr
+
+
+def test_a_time_behind_the_log_is_that_of_its_last_event(database_url: str) -> None:
+    settle(database_url, PLACED)
+
+    last = explained(database_url, "shop/cart", "--at", "3")
+
+    assert explained(database_url, "shop/cart", "--at", "2030-01-01") == last

@@ -10,7 +10,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 import pytest_asyncio
+from typer.testing import CliRunner
 
+from ledger.cli.commands import as_asked
 from ledger.cli.run import MISCONFIGURED, UNAVAILABLE
 from ledger.errors import InvalidRequest, NotWitnessed, SetupProblem
 from ledger.log import fleets, lines, proving
@@ -205,6 +207,8 @@ async def test_every_entry_can_be_proven_to_somebody_without_a_database(
         verify(proof, proof.extra.replace(b'"moved":0', b'"moved":1'), only(key(DECISIONS)))
     with pytest.raises(SetupProblem, match="no signed checkpoint"):
         await proving.prove(decided, fleet, "events", 309)
+    with pytest.raises(SetupProblem, match="test is in life 1; no decision of life 2 was made"):
+        await proving.prove(decided, fleet, "decisions", 4, made_in=Incarnation(2))
 
 
 async def test_a_witness_vouches_for_growth_and_is_what_a_rewriter_with_the_key_cannot_get_around(
@@ -441,3 +445,9 @@ async def test_the_commands_together(
     ledger("prove", "decision", "test/1/2", "--out", proof, *at)
     shown = json.loads(ledger("verify-proof", proof, "--key", keys[1], "--json"))
     assert (shown["shown"], shown["index"], shown["entry"]["number"]) == (True, 2, 2)
+
+
+def test_what_is_no_address_is_told_as_one() -> None:
+    for what, told in (("event", "an event"), ("decision", "a decision")):
+        said = CliRunner().invoke(as_asked(["prove"]), ["prove", what, "demo"])
+        assert f"'demo' is no address of {told};" in said.stderr

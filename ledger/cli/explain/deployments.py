@@ -68,7 +68,7 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
     ]
     deploy = of.wished.get("deploy")
     if of.wish is not None and isinstance(deploy, dict):
-        told = ", ".join(f"{name} {deploy[name]}" for name in sorted(deploy) if deploy[name])
+        told = words.wish(deploy, (name for name in sorted(deploy) if deploy[name]))
         lines.append(f"told by event {of.wish.position}: {told}")
     terms = Counter(one.terms for one in deployment.instances)
     many = len(terms) > 1

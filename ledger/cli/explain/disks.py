@@ -54,7 +54,7 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     sections.known += [
         f"balanced with alpha {placement.alpha} over {placement.scope}",
         *(
-            f"for {step.replica}: {_disks(step.candidates)} could take it"
+            f"for {step.replica}: {words.count(step.candidates, 'disk')} could take it"
             for step in placement.steps
         ),
     ]
@@ -82,23 +82,16 @@ def where(one: InForce | Gone) -> str:
 
 
 def _asked(of: Derivation, placement: DiskPlacement) -> list[str]:
-    many = "replica" if placement.wanted == 1 else "replicas"
     lines = [
         (
-            f"{placement.wanted} {many} of volume {placement.volume}, {words.bytes_(placement.size)}"
+            f"{words.count(placement.wanted, 'replica')} of volume {placement.volume}, {words.bytes_(placement.size)}"
             f" each (uid {placement.uid})"
         )
     ]
     if of.wish is not None:
-        told = ", ".join(
-            f"{name} {of.wished[name]}" for name in sorted(of.wished) if of.wished[name]
-        )
+        told = words.wish(of.wished, (name for name in sorted(of.wished) if of.wished[name]))
         lines.append(f"told by event {of.wish.position}: {told}")
     return lines
-
-
-def _disks(count: int) -> str:
-    return "1 disk" if count == 1 else f"{count} disks"
 
 
 def _last(of: Derivation) -> list[str]:
@@ -134,7 +127,7 @@ def _step(step: Step, place: str) -> list[str]:
     rule = RULES.get(step.rule, step.rule)
     lines = [
         f"{step.replica} on {place}: {PLACED_BECAUSE[step.why]}{instead}",
-        f"found on {rung} ({step.rung}), of {_disks(step.candidates)}: {rule} ({step.rule})",
+        f"found on {rung} ({step.rung}), of {words.count(step.candidates, 'disk')}: {rule} ({step.rule})",
     ]
     if step.overcommitted:
         lines.append("the disk is promised more than it has")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows
 from ledger.facts.decision import LotUse
@@ -39,16 +40,14 @@ def _clause(name: str, value: Any) -> str:
     match value:
         case Mapping():
             return f"{name} {' '.join(f'{key}={_plain(value[key])}' for key in sorted(value))}"
-        case list():
-            return f"{name} {' '.join(map(str, value))}"
         case _:
-            return f"{name} {value}"
+            return words.clause(name, value)
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list) and all(one is None or isinstance(one, int) for one in value):
         return "..".join("" if one is None else str(one) for one in value)
-    return str(value)
+    return words.spelled(value)
 
 
 def _known(division: Division) -> list[str]:

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple
 
 from ledger.cli.explain import pods, undecided
-from ledger.cli.explain.derivation import WORKLOAD_TOLD, workload_of
+from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD, workload_of
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.undecided import Undecided
 from ledger.errors import InvalidRequest
@@ -27,6 +27,7 @@ from ledger.facts.admission import Admission
 from ledger.facts.division import Division
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
+from ledger.log.decision_names import why_not_there
 from ledger.views import derivations
 from ledger.views.derivations import NEWEST, Recorded
 
@@ -148,17 +149,14 @@ async def find(
     connection: Connection, fleet: str, what: str, kind: Kind | None, *, at: int = NEWEST
 ) -> Meant | Undecided:
     """The decision that is meant, or why there is none about what is."""
+    if not what.strip():
+        raise InvalidRequest("unknown_subject", "an empty name is the name of nothing")
     number = _NUMBER.fullmatch(what)
     named = _NAME_OF_ONE.fullmatch(what)
     if kind in (None, "decision") and (number or (named and named[1] == fleet)):
         wanted = int(number[1] if number else named[3] if named else 0)
-        found_one = await _numbered(connection, fleet, wanted)
-        if named and not number and found_one.decision.incarnation != int(named[2]):
-            raise InvalidRequest(
-                "unknown_subject",
-                f"{what}: it is not in the log, which was restored to an earlier point; see"
-                f" {found_one.name}",
-            )
+        life = int(named[2]) if named and not number else None
+        found_one = await _numbered(connection, fleet, wanted, life)
         if found_one.decision.position > at:
             raise InvalidRequest(
                 "invalid_moment",
@@ -182,9 +180,23 @@ async def find(
         raise InvalidRequest(
             "ambiguous", f"{what} may be any of these, say --kind or all of it: {_list(several)}"
         )
-    told = await undecided.find(connection, fleet, what, at=at)
+    as_others = await _things(connection, fleet, what, at)
+    if kind is not None and as_others:
+        raise InvalidRequest(
+            "unknown_subject",
+            f"{what}: nothing was decided about it as {_a(kind)}; there are decisions about it as"
+            f" {_list([_a(thing) for thing in as_others])}",
+        )
+    told = await undecided.find(connection, fleet, what, _told_as(kind), at=at)
     if told is not None:
         return told
+    first = await derivations.first_position(connection, fleet, what)
+    if first is not None and first > at:
+        raise InvalidRequest(
+            "unknown_subject",
+            f"{what}: nothing was decided about it through position {at}; the first decision about it"
+            f" was made at position {first}",
+        )
     known = await derivations.subjects(connection, fleet)
     raise InvalidRequest(
         "unknown_subject", f"{what}: nothing was decided about it; {_near(what, known, 'names')}"
@@ -205,11 +217,41 @@ async def parts(connection: Connection, fleet: str, subject: str, *, at: int) ->
     return [workload, *(f"{workload}@{cluster}" for cluster in sorted(clusters))]
 
 
-async def _numbered(connection: Connection, fleet: str, number: int) -> Recorded:
+async def _numbered(connection: Connection, fleet: str, number: int, life: int | None) -> Recorded:
+    """The decision of a number, made in the life that its name says, if it says one."""
     found = await derivations.decision(connection, fleet, number)
+    if life is not None:
+        made_in = None if found is None else found.decision.incarnation
+        newest = await derivations.incarnation(connection, fleet)
+        why = why_not_there(fleet, life, number, made_in=made_in, newest=newest)
+        if why is not None:
+            raise InvalidRequest("unknown_decision", why)
     if found is None:
         raise InvalidRequest("unknown_decision", f"fleet {fleet} has no decision {number}")
     return found
+
+
+async def _things(connection: Connection, fleet: str, subject: str, at: int) -> list[str]:
+    """What a subject is the name of, going by what was decided about exactly it through a position."""
+    kinds = set(await derivations.kinds(connection, fleet, subject, at=at))
+    return [
+        thing
+        for thing in PLACING
+        if not kinds.isdisjoint((*PLACING[thing], *REFUSING.get(thing, ())))
+    ]
+
+
+def _a(thing: str) -> str:
+    """A thing with its article."""
+    name = thing.replace("_", " ")
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _told_as(kind: Kind | None) -> tuple[str, ...]:
+    """The types of the events that tell of a thing."""
+    if kind is None:
+        return WORKLOAD_TOLD, VOLUME_TOLD
+    return (VOLUME_TOLD,) if kind == "volume" else (WORKLOAD_TOLD,)
 
 
 async def _about(

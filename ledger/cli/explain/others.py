@@ -33,13 +33,14 @@ NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
 def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> None:
     """How many instances belong on on-demand nodes; the arithmetic is told by ``ledger solve``."""
     sections.asked.append(
-        f"how many of {target.share} instances of {target.namespace}/{target.workload} on"
+        f"how many of {words.count(target.share, 'instance')} of {target.namespace}/{target.workload} on"
         f" {target.cluster} belong on on-demand nodes"
     )
     if of.wish is not None:
         read = of.wished.get("min_available")
-        sections.asked.append(f"told by event {of.wish.position}: min_available {read!r}")
-    sections.known.append(f"the text that counted: {target.read!r}; mode {target.mode}")
+        told = "no min_available" if read is None else f"min_available {read}"
+        sections.asked.append(f"told by event {of.wish.position}: {told}")
+    sections.known.append(f"{_counted(target.read)}; mode {target.mode}")
     if target.flags:
         sections.known.append(f"flags: {' '.join(target.flags)}")
     sections.last_result.append(_belong(target.previous))
@@ -47,6 +48,11 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
         sections.steps.append(_belong(target.target))
     sections.losers.append("nobody")
     sections.changed.append(f"{_belong(target.previous)} -> {_belong(target.target)}")
+
+
+def _counted(text: str | None) -> str:
+    """The text from which a target follows."""
+    return "no text counted" if text is None else f"the text that counted: {text}"
 
 
 def _belong(target: int | None) -> str:
@@ -69,13 +75,14 @@ def tell_admission(admission: Admission, sections: Sections) -> None:
     )
     known = sections.known
     if admission.share is not None:
+        target = "no target" if admission.target is None else f"target {admission.target}"
         majority = "" if admission.majority is None else f"; majority {admission.majority}"
         known.append(
-            f"{admission.share} replicas; the text that counted: {admission.read!r}; mode"
-            f" {admission.mode}; target {admission.target}{majority}"
+            f"{words.count(admission.share, 'replica')}; {_counted(admission.read)}; mode"
+            f" {admission.mode}; {target}{majority}"
         )
     if admission.told is not None:
-        known.append(f"its ReplicaSet is to have {admission.told} pods")
+        known.append(f"its ReplicaSet is to have {words.count(admission.told, 'pod')}")
     if admission.flags:
         known.append(f"flags: {' '.join(admission.flags)}")
     steps = sections.steps
@@ -122,7 +129,7 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
     most = "" if proposal.max_bytes is None else f" and {words.bytes_(proposal.max_bytes)}"
     sections.asked.append(
         f"what would make {of.decision.subject} better ({proposal.what}), by at most"
-        f" {proposal.max_moves} moves{most}"
+        f" {words.count(proposal.max_moves, 'move')}{most}"
     )
     sections.known.append(f"scored by {proposal.measure}: less is better")
     for place, move in enumerate(proposal.moves[:ROWS_TOLD], 1):
@@ -132,7 +139,7 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
         cost = f", {words.bytes_(move.size)}" if move.size else ""
         sections.steps.append(f"{place}. {move.thing} {into}{cost}; the score then: {move.score}")
     if len(proposal.moves) > ROWS_TOLD:
-        sections.steps.append(f"and {len(proposal.moves) - ROWS_TOLD} moves more")
+        sections.steps.append(f"and {len(proposal.moves) - ROWS_TOLD} more")
     score = f"the score: {_score(proposal.before)} -> {_score(proposal.after)}"
     sections.steps += [score, f"no more moves: {NO_MORE_BECAUSE[proposal.ended]}"]
     sections.changed.append(
@@ -146,7 +153,7 @@ def tell_repair(of: Derivation, repair: Repair, sections: Sections) -> None:
     sections.asked.append(f"#{repair.proposal} proposed to {what} pods of {of.decision.subject}")
     sections.steps += [f"{one.namespace}/{one.pod} on {one.node}" for one in pods[:ROWS_TOLD]]
     if len(pods) > ROWS_TOLD:
-        sections.steps.append(f"and {len(pods) - ROWS_TOLD} pods more")
+        sections.steps.append(f"and {len(pods) - ROWS_TOLD} more")
     sections.changed.append(
         "nothing in the book: whoever runs the pods evicts them"
         if repair.evict

@@ -30,8 +30,8 @@ def asked(of: Derivation, refusal: Refusal) -> list[str]:
     """What was wanted."""
     lines = [f"{of.decision.subject}: {WANTED.get(refusal.wanted, refusal.wanted)}"]
     if of.wish is not None:
-        told = [f"{name} {of.wished[name]}" for name in ("replicas", "size") if name in of.wished]
-        lines.append(f"told by event {of.wish.position}: {', '.join(told)}")
+        told = words.wish(of.wished, ("replicas", "size"))
+        lines.append(f"told by event {of.wish.position}: {told}")
     return lines
 
 

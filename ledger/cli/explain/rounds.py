@@ -51,8 +51,7 @@ def _asked(of: Derivation, outcome: Allocation | Eviction) -> list[str]:
         )
     if of.wish is not None:
         names = ("replicas", "gang_min", "priority", "preemptable")
-        told = ", ".join(f"{name} {of.wished[name]}" for name in names if name in of.wished)
-        lines.append(f"told by event {of.wish.position}: {told}")
+        lines.append(f"told by event {of.wish.position}: {words.wish(of.wished, names)}")
     return lines
 
 
@@ -129,7 +128,8 @@ def _turns(of: Derivation, allocation: Allocation) -> list[str]:
                 f" see #{one.decision.number}"
                 for task in tasks
             ]
-    lines.append(f"{allocation.waiting} of its tasks wait after the round")
+    wait = "waits" if allocation.waiting == 1 else "wait"
+    lines.append(f"{allocation.waiting} of its tasks {wait} after the round")
     if allocation.full:
         lines.append("the round had placed as many as one may, and goes on at once")
     return lines

@@ -4,11 +4,12 @@ What was refused is a decision, and is explained as one. What has none waits for
 for a hold to end or for a round to close, or it asks for nothing that is decided.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ledger.cli.explain.derivation import VOLUME_TOLD, WORKLOAD_TOLD, Derivation, named_by
+from ledger.cli.explain import words
+from ledger.cli.explain.derivation import Derivation, named_by
 from ledger.log.database import Connection
 from ledger.views import derivations
 from ledger.views.derivations import Told
@@ -51,7 +52,7 @@ async def newer(connection: Connection, fleet: str, of: Derivation, *, at: int) 
     if said.effect is None:
         _, behind = await derivations.decided_through(connection, fleet)
         line = (
-            f"event {said.position} {what}, and is not decided yet: {behind} events wait to be"
+            f"event {said.position} {what}, and is not decided yet: {_wait(behind)} to be"
             " decided, see `ledger status`"
         )
         return NewerWish(said, "undecided", line)
@@ -62,16 +63,16 @@ async def newer(connection: Connection, fleet: str, of: Derivation, *, at: int) 
     return NewerWish(said, "hold", line)
 
 
-async def find(connection: Connection, fleet: str, subject: str, *, at: int) -> Undecided | None:
+async def find(
+    connection: Connection, fleet: str, subject: str, types: Sequence[str], *, at: int
+) -> Undecided | None:
     """Why nothing was decided about a workload or a volume; None where no event speaks of it."""
-    told = await derivations.last_said(
-        connection, fleet, [subject], [WORKLOAD_TOLD, VOLUME_TOLD], at=at
-    )
+    told = await derivations.last_said(connection, fleet, [subject], types, at=at)
     if told is None:
         return None
     through, behind = await derivations.decided_through(connection, fleet)
     if told.position > through:
-        line = f"{behind} events wait to be decided, and this is one of them: see `ledger status`"
+        line = f"{_wait(behind)} to be decided, and this is one of them: see `ledger status`"
         return Undecided(fleet, subject, told, "undecided", line)
     hold = await derivations.last_setting(connection, fleet, "hold", at=at)
     if hold is not None and hold.data.get("hold"):
@@ -79,6 +80,10 @@ async def find(connection: Connection, fleet: str, subject: str, *, at: int) -> 
         return Undecided(fleet, subject, told, "hold", line)
     waiting, line = _of_wish(told.data)
     return Undecided(fleet, subject, told, waiting, line)
+
+
+def _wait(events: int) -> str:
+    return f"{words.count(events, 'event')} {'waits' if events == 1 else 'wait'}"
 
 
 def _of_wish(wish: Mapping[str, Any]) -> tuple[Waiting, str]:

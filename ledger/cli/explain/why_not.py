@@ -14,10 +14,13 @@ from ledger.cli.explain.deployments import LOSERS_TOLD
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.divisions import why_none
 from ledger.cli.explain.sections import why_lost
+from ledger.errors import InvalidRequest
 from ledger.facts.allocation import Allocation
+from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import ClusterShare, Division
+from ledger.facts.eviction import Eviction
 from ledger.facts.reason import Losers
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
@@ -46,6 +49,12 @@ IN_FORCE: Final[Mapping[str, str]] = {
 }
 """What is counted of each kind that holds places."""
 
+REMOVED: Final = ".removed.v1"
+"""How the types of the events end with which a place goes."""
+
+DECISIONS_TOLD: Final = 3
+"""Decisions that a line names; the newest matter."""
+
 STATES: Final = ("ready", "schedulable", "allow", "evicting", "node_ready", "node_allow")
 """What an event may say of a place that keeps work away from it."""
 
@@ -68,46 +77,147 @@ async def why_not(
     of: Derivation,
     standing: Sequence[Recorded],
     parts: Sequence[str],
-    place: str,
+    asked_about: str,
     in_force: Sequence[Place],
     *,
     at: int = NEWEST,
 ) -> WhyNot:
     """Why the subject of a decision, or one of its parts, is not at a place.
 
-    What is there is for the views to say: records stay when what they placed goes.
+    What is there is for the views to say: records stay when what they placed goes. ``InvalidRequest``
+    where several clusters have a place of the name.
     """
     fleet = of.decision.fleet
-    asked = [of.recorded, *standing]
-    for subject in parts:
-        # Nodes are asked by the part of a workload that is on their cluster.
-        found = await derivations.newest(connection, fleet, subject, ["deployment"], at=at)
-        if found is not None and found.name != of.recorded.name:
-            asked.append(found)
-    there = [one for one in in_force if _is_at(_where(one), place)]
+    asked = _each_once([of.recorded, *standing, *await _of_parts(connection, fleet, parts, at)])
+    # A decision that was named is asked about its own moment, a subject about now.
+    moment = at if parts else _known(of.decision)
+    place = await _meant(connection, fleet, asked, in_force, asked_about, at=moment)
+    there = [one for one in in_force if _is_in(_where(one), place)]
     if there and parts:
-        return await _it_is(connection, fleet, there, place)
+        return await _it_is(connection, fleet, there, place, at)
     told = [one for recorded in asked for one in _told(recorded, place)]
     if any(one.verdict == "it_was" for one in told) and there:
-        return await _it_is(connection, fleet, there, place)
-    for recorded in sorted(asked, key=lambda one: one.decision.number, reverse=True):
+        return await _it_is(connection, fleet, there, place, at)
+    # Clusters are asked by the division, and what a deployment has there follows from that.
+    cluster = "/" not in place
+    by_say = sorted(asked, key=lambda one: cluster and isinstance(one.decision.outcome, Deployment))
+    for recorded in by_say:
         for verdict in ("it_was", "lost"):
             for one in _told(recorded, place):
                 if one.verdict == verdict:
                     return _since(one, of, at)
-    # A decision that was named is asked about its own moment, a subject about now.
-    known = of.decision.position - (of.decision.deadline is not None)
-    said = await _said(connection, fleet, asked, place, at=at if parts else known)
+    said = await derivations.last_said(connection, fleet, [place], PLACE_TOLD, at=moment)
     if said is None:
         told_nothing = f"{place} was not asked: no event by then speaks of it"
         return WhyNot(place, "unknown", of.recorded.name, None, (told_nothing,))
     if told:
         return WhyNot(place, "not_named", told[0].decision, None, (*told[0].lines, *_state(said)))
-    why = _not_asked(of, place)
-    if said.position > known:
-        why = f"what is said of it now came after #{of.decision.number} was decided"
+    by = _who_asks(of, asked, said)
+    before = await derivations.last_said(
+        connection, fleet, [place], PLACE_TOLD, at=_known(by.decision)
+    )
+    if _noun(said) == "disk" and not _of_disks(by):
+        why = "only replicas of volumes have their places on disks"
+    elif before == said and said.type.endswith(REMOVED):
+        why = f"it was not there any more when #{by.decision.number} was decided"
+    elif before is None or before.type.endswith(REMOVED):
+        why = f"what is said of it now came after #{by.decision.number} was decided"
+    else:
+        why = _not_asked(of, by, said)
     lines = (f"{place} was not asked: {why}", *_state(said))
-    return WhyNot(place, "not_asked", of.recorded.name, None, lines)
+    return WhyNot(place, "not_asked", by.name, None, lines)
+
+
+async def _of_parts(
+    connection: Connection, fleet: str, parts: Sequence[str], at: int
+) -> list[Recorded]:
+    """The decisions that asked: nodes are asked by the part of a workload that is on their cluster.
+
+    The newest of a part says what is there, and the newest that placed something whom it asked.
+    """
+    found = []
+    for subject in parts:
+        # A workload or a job by itself has neither: only its parts are deployed.
+        if "/" in subject and "@" not in subject:
+            continue
+        kind = "deployment" if "@" in subject else "disk_placement"
+        found += [
+            await derivations.newest(connection, fleet, subject, [kind], at=at),
+            await derivations.newest_that_placed(connection, fleet, subject, kind, at=at),
+        ]
+    return [one for one in found if one is not None]
+
+
+def _each_once(recorded: Sequence[Recorded]) -> list[Recorded]:
+    """Each decision once, as it is met first, since that may name everybody; the newest first."""
+    by_number = {one.decision.number: one for one in reversed(recorded)}
+    return [by_number[number] for number in sorted(by_number, reverse=True)]
+
+
+def _known(decision: Decision) -> int:
+    """The last position that a decision knew of: a deadline fires before the event of its position."""
+    return decision.position - (decision.deadline is not None)
+
+
+async def _meant(
+    connection: Connection,
+    fleet: str,
+    asked: Sequence[Recorded],
+    in_force: Sequence[Place],
+    place: str,
+    *,
+    at: int,
+) -> str:
+    """The full name of the place that is meant, or the name itself where nobody has a longer one."""
+    if await derivations.last_said(connection, fleet, [place], PLACE_TOLD, at=at) is not None:
+        return place
+    known = {name for recorded in asked for name in _names(recorded)} | set(map(_where, in_force))
+    if any(_is_in(name, place) for name in known):
+        return place
+    found = {name: False for known_name in known if (name := _ending(known_name, place))}
+    for cluster in sorted({name.partition("/")[0] for name in known}):
+        name = f"{cluster}/{place}"
+        said = await derivations.last_said(connection, fleet, [name], PLACE_TOLD, at=at)
+        if said is not None:
+            found[name] = not said.type.endswith(REMOVED)
+    there = [name for name in found if found[name]] or list(found)
+    if len(there) > 1:
+        raise InvalidRequest(
+            "ambiguous", f"{place} may be any of these places: {', '.join(sorted(there))}"
+        )
+    return there[0] if there else place
+
+
+def _names(recorded: Recorded) -> Iterator[str]:
+    """Every place that a decision speaks of, by its full name."""
+    outcome = recorded.decision.outcome
+    match outcome:
+        case Division():
+            yield from (share.cluster for share in outcome.shares)
+        case Deployment():
+            yield outcome.cluster
+            yield from (f"{outcome.cluster}/{one.node}" for one in outcome.instances)
+            yield from (f"{outcome.cluster}/{name}" for name, _ in outcome.losers.named)
+        case DiskPlacement():
+            yield from map(disks.where, outcome.replicas)
+            for step in outcome.steps:
+                yield from (name for name, _ in step.losers.named)
+                yield from (one.name for one in step.nodes)
+                yield from (f"{step.nodes[0].name}/{one.name}" for one in step.disks if step.nodes)
+        case Allocation():
+            yield from (f"{one.cluster}/{one.node}" for one in outcome.tasks)
+        case Refusal():
+            inside = _inside(recorded)
+            yield from filter(None, [inside.removesuffix("/")])
+            yield from (f"{inside}{name}" for name, _ in outcome.losers.named)
+        case _:
+            return
+
+
+def _inside(refused: Recorded) -> str:
+    """What the names of those who lost in a refusal are to be read behind."""
+    _, at, cluster = refused.decision.subject.rpartition("@")
+    return f"{cluster}/" if at else ""
 
 
 def _told(recorded: Recorded, place: str) -> Iterator[WhyNot]:
@@ -118,53 +228,86 @@ def _told(recorded: Recorded, place: str) -> Iterator[WhyNot]:
             for share in outcome.shares:
                 if share.cluster == place:
                     yield _of_share(recorded, share)
-            yield from _of_losers(recorded, outcome.losers, place)
+            if "/" not in place:
+                yield from _of_losers(recorded, outcome.losers, place)
         case Deployment():
-            node = place.removeprefix(f"{outcome.cluster}/")
-            held = sum(one.node == node for one in outcome.instances)
+            inside = f"{outcome.cluster}/"
+            held = sum(_is_in(f"{inside}{one.node}", place) for one in outcome.instances)
             if held:
                 yield _it_was(recorded, place, f"{held} of its instances")
-            yield from _of_losers(recorded, outcome.losers, place, short=node)
+            if _is_node(place, inside):
+                yield from _of_losers(recorded, outcome.losers, place, inside=inside)
         case DiskPlacement():
             for one in outcome.replicas:
-                if _is_at(disks.where(one), place):
+                if _is_in(disks.where(one), place):
                     yield _it_was(recorded, place, one.replica)
             yield from _of_steps(recorded, outcome, place)
         case Allocation():
-            there = sum(place in (one.node, f"{one.cluster}/{one.node}") for one in outcome.tasks)
+            there = sum(_is_in(f"{one.cluster}/{one.node}", place) for one in outcome.tasks)
             if there:
                 yield _it_was(recorded, place, f"{there} of its tasks")
         case Refusal():
-            cluster = recorded.decision.subject.rpartition("@")[2]
-            node = place.removeprefix(f"{cluster}/")
-            yield from _of_losers(recorded, outcome.losers, place, short=node)
+            inside = _inside(recorded)
+            if not inside or _is_node(place, inside):
+                whole = outcome.wanted == "disk_placement"
+                yield from _of_losers(recorded, outcome.losers, place, inside=inside, whole=whole)
         case _:
             return
 
 
-def _is_at(full: str, place: str) -> bool:
-    """Whether a disk is the one that is meant, or on the node that is."""
-    return f"/{full}/".find(f"/{place}/") >= 0
+def _is_in(full: str, place: str) -> bool:
+    """Whether what has this full name is the place that is meant, or is on it."""
+    return f"{full}/".startswith(f"{place}/")
+
+
+def _is_node(place: str, inside: str) -> bool:
+    """Whether a place is a node of a cluster, and no disk."""
+    return place.startswith(inside) and "/" not in place.removeprefix(inside)
+
+
+def _ending(full: str, place: str) -> str:
+    """A full name as far as it ends in a shorter one; empty where it does not have that."""
+    head, found, _ = f"/{full}/".partition(f"/{place}/")
+    return f"{head}/{place}".lstrip("/") if found else ""
 
 
 def _where(one: Place) -> str:
     return "/".join(filter(None, (one.cluster, one.node, one.disk)))
 
 
-async def _it_is(connection: Connection, fleet: str, there: Sequence[Place], place: str) -> WhyNot:
+async def _it_is(
+    connection: Connection, fleet: str, there: Sequence[Place], place: str, at: int
+) -> WhyNot:
     """What is in force at a place, of the kind that says it first: a cluster has its share, and nodes."""
     kind = next(kind for kind in IN_FORCE if any(one.kind == kind for one in there))
     of_kind = [one for one in there if one.kind == kind]
-    held, number = sum(one.held for one in of_kind), max(one.number for one in of_kind)
-    by = await derivations.decision(connection, fleet, number)
+    held, numbers = sum(one.held for one in of_kind), [max(one.number for one in of_kind)]
+    if kind == "allocation":
+        # A round tells what it placed, and not what else is there: what is in force names the newest.
+        numbers = await derivations.put_by(
+            connection, fleet, of_kind[0].subject, place, at=None if at == NEWEST else at
+        )
+        assert numbers, "each task was put where it runs"
+        run = "runs" if held == 1 else "run"
+        line = f"it is: {held} of its tasks {run} on {place}, put there by {_numbered(numbers)}"
+    else:
+        what = (
+            words.count(held, "replica")
+            if kind == "division"
+            else f"{held} of its {IN_FORCE[kind]}"
+        )
+        line = f"it is: #{numbers[-1]} has {what} on {place}"
+    by = await derivations.decision(connection, fleet, numbers[-1])
     assert by is not None, "what is in force was decided"
-    what = _replicas(held) if kind == "division" else f"{held} of its {IN_FORCE[kind]}"
-    line = f"it is: #{number} has {what} on {place}"
     return WhyNot(place, "it_is", by.name, None, (line,))
 
 
-def _replicas(count: int) -> str:
-    return "1 replica" if count == 1 else f"{count} replicas"
+def _numbered(numbers: Sequence[int]) -> str:
+    """Decisions as they are read aloud: the newest of many."""
+    told = [f"#{number}" for number in numbers[-DECISIONS_TOLD:]]
+    if len(numbers) > len(told):
+        told = [f"{len(numbers) - len(told)} older decisions", *told]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
 def _it_was(recorded: Recorded, place: str, what: str) -> WhyNot:
@@ -186,7 +329,7 @@ def _since(told: WhyNot, of: Derivation, at: int) -> WhyNot:
 def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     """A cluster that took part."""
     if share.replicas:
-        return _it_was(recorded, share.cluster, _replicas(share.replicas))
+        return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
     number = recorded.decision.number
     reason, why = why_none(share, recorded.decision.lot)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
@@ -194,12 +337,23 @@ def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
 
 
 def _of_losers(
-    recorded: Recorded, losers: Losers, place: str, *, short: str = "", whose: str = "it"
+    recorded: Recorded,
+    losers: Losers,
+    place: str,
+    *,
+    inside: str = "",
+    whole: bool = False,
+    whose: str = "it",
 ) -> Iterator[WhyNot]:
+    """What is told of a place among those who lost, whose names are to be read behind ``inside``.
+
+    ``whole`` says that whoever lost as a node lost with each of its disks, and that a cluster is told of by
+    the first of its nodes.
+    """
     number = recorded.decision.number
     for name, code in losers.named:
-        # Who is looked at as a whole node is a loser with each of its disks.
-        if name in (place, short) or place.startswith(f"{name}/") or name.endswith(f"/{place}"):
+        full = f"{inside}{name}"
+        if full == place or (whole and (_is_in(place, full) or _is_in(full, place))):
             line = f"#{number} did not put {whose} there; {name}: {why_lost(code, LOSERS_TOLD)}"
             yield WhyNot(place, "lost", recorded.name, code, (line,))
     total = sum(count for _, count in losers.counts)
@@ -222,68 +376,75 @@ def _of_steps(recorded: Recorded, placement: DiskPlacement, place: str) -> Itera
         )
         for stage in stages:
             for rank, (name, one) in enumerate(stage[1:], 2):
-                if _is_at(name, place):
+                # A node is weighed with all its disks.
+                if _is_in(name, place) or _is_in(place, name):
                     line = (
                         f"#{number} weighed {name} for {step.replica}, and it came {rank} of"
                         f" {len(stage)}: with it the set scores {one.score}, with {stage[0][0]}"
                         f" {stage[0][1].score}"
                     )
                     yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
-        yield from _of_losers(recorded, step.losers, place, whose=step.replica)
+        yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
 
 
-async def _said(
-    connection: Connection, fleet: str, asked: Sequence[Recorded], place: str, *, at: int
-) -> Told | None:
-    """The newest event that speaks of the place, by any of the names it may have been given."""
-    clusters = sorted({cluster for recorded in asked for cluster in _clusters(recorded)})
-    names = [place, *(f"{cluster}/{place}" for cluster in clusters)]
-    return await derivations.last_said(connection, fleet, names, PLACE_TOLD, at=at)
+def _noun(said: Told) -> str:
+    """What an event speaks of: a cluster, a node or a disk."""
+    return said.type.split(".")[2]
 
 
-def _clusters(recorded: Recorded) -> Iterator[str]:
-    """Where a decision has anything."""
-    match recorded.decision.outcome:
-        case Division(shares=shares):
-            yield from (share.cluster for share in shares)
-        case Deployment(cluster=cluster):
-            yield cluster
-        case DiskPlacement(replicas=replicas):
-            yield from (one.cluster for one in replicas)
-        case Allocation(tasks=tasks):
-            yield from (task.cluster for task in tasks)
-        case _:
-            yield recorded.decision.subject.rpartition("@")[2]
+def _of_disks(recorded: Recorded) -> bool:
+    """Whether a decision is about the replicas of a volume."""
+    outcome = recorded.decision.outcome
+    wanted: str = outcome.wanted if isinstance(outcome, Refusal) else outcome.kind
+    return wanted == "disk_placement"
+
+
+def _who_asks(of: Derivation, asked: Sequence[Recorded], said: Told) -> Recorded:
+    """The decision that would have asked a place: of a node the newest deployment on its cluster."""
+    if _noun(said) == "node":
+        cluster = said.subject.partition("/")[0]
+        for recorded in asked:
+            outcome = recorded.decision.outcome
+            if isinstance(outcome, Deployment) and outcome.cluster == cluster:
+                return recorded
+    return of.recorded
 
 
 def _state(said: Told) -> list[str]:
     """What a place was told to be, as far as that keeps work away."""
-    noun = said.type.split(".")[2]
-    if noun in ("removed", "reclaiming"):
-        what = "was removed" if noun == "removed" else "is about to be taken away"
+    verb = said.type.split(".")[3]
+    if verb in ("removed", "reclaiming"):
+        what = "was removed" if verb == "removed" else "is about to be taken away"
         return [f"{said.subject} {what} by event {said.position}"]
     states = ", ".join(f"{name} {said.data[name]}" for name in STATES if name in said.data)
     states = states or "ready, and takes work"
     return [f"{said.subject} was told by event {said.position}: {states.lower()}"]
 
 
-def _not_asked(of: Derivation, place: str) -> str:
+def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
     """Why nobody asked a place that is there."""
     wish = of.wished.get("division") or {}
-    match of.outcome:
-        case Division() if "/" in place:
+    number, outcome = by.decision.number, by.decision.outcome
+    match outcome:
+        case Division() | Refusal(wanted="division") if _noun(said) == "node":
             return "there is no deployment of it on nodes of that cluster"
-        case Division() | Refusal() if wish.get("clusters"):
+        case Division() | Refusal(wanted="division") if wish.get("clusters"):
             return f"the workload names its clusters: {', '.join(sorted(wish['clusters']))}"
-        case Division() | Refusal() if wish.get("cluster_selector"):
-            return f"the workload selects clusters by {wish['cluster_selector']}"
-        case Division() | Refusal() if wish.get("weights"):
+        case Division() | Refusal(wanted="division") if wish.get("cluster_selector"):
+            return f"the workload selects clusters by {words.spelled(wish['cluster_selector'])}"
+        case Division() | Refusal(wanted="division") if wish.get("weights"):
             return f"the workload has weights for {', '.join(sorted(wish['weights']))} only"
-        case Deployment() as deployment if not deployment.asked:
-            return f"#{of.decision.number} placed nothing, so it asked no node"
-        case Deployment() as deployment:
-            return f"only nodes of {deployment.cluster} are asked for this part of the workload"
-        case Allocation():
+        case Deployment(cluster=cluster) if not _is_in(said.subject, cluster):
+            return f"only nodes of {cluster} are asked for this part of the workload"
+        case Deployment() if not outcome.asked:
+            return f"#{number} placed nothing, so it asked no node"
+        case Deployment(cluster=cluster):
+            return f"#{number} asked the nodes of {cluster}, and says nothing of this one"
+        case Allocation() | Eviction() | Refusal(wanted="allocation"):
             return "a round counts the nodes that lack something, and names none of them"
+        case DiskPlacement() if not outcome.steps:
+            return f"#{number} placed nothing, so it asked no disk"
+        case DiskPlacement() | Refusal(wanted="disk_placement"):
+            return f"#{number} says nothing of this place"
         case _:
             return "the decision does not concern it"

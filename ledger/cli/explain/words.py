@@ -5,7 +5,7 @@ it is: it is better than nothing, and the pages about the rules have it.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from ledger.facts.reason import Cause, Deadline
 from ledger.facts.refusal import Refusal
@@ -132,6 +132,42 @@ def bytes_(amount: int) -> str:
         if amount and amount % size == 0:
             return f"{amount // size}{unit}"
     return str(amount)
+
+
+def count(number: int, what: str) -> str:
+    """So many of something, of which more than one is spelled with an s."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def wish(said: Mapping[str, Any], names: Iterable[str]) -> str:
+    """What an event says under these names, as far as it says something, in a line."""
+    return ", ".join(clause(name, said[name]) for name in names if said.get(name) is not None)
+
+
+def clause(name: str, value: Any) -> str:
+    """What an event says under a name, as people spell it and not as a program does."""
+    match value:
+        case bool():
+            return name if value else f"not {name}"
+        case int() if name == "size":
+            return f"{name} {bytes_(value)}"
+        case _:
+            return f"{name} {spelled(value)}"
+
+
+def spelled(value: Any) -> str:
+    """A value of an event for people."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Mapping():
+            return " ".join(f"{name}={spelled(value[name])}" for name in sorted(value))
+        case list() | tuple():
+            return " ".join(map(spelled, value))
+        case _:
+            return str(value)
 
 
 def reason(code: str) -> str:
