@@ -260,7 +260,7 @@ def _plain(
                 "origin": end.origin,
                 "size": end.signed.size,
                 "root": end.signed.root.hex(),
-                "lost": end.lost,
+                "lost": None if end.is_told else end.lost,
             }
             for end in found.ends
         ],
@@ -305,7 +305,9 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
         typer.echo(f"  stopped by the {stop.component}: {stop.reason}: {stop.detail}")
     for end in found.ends:
         lost = "all of them are in the log"
-        if end.lost:
+        if end.is_told:
+            lost = f"what that life lost is told by the first event of life {found.incarnation}"
+        elif end.lost:
             first, last = end.signed.size - end.lost, end.signed.size - 1
             which = f"positions {first} to {last}"
             if end.tree == "decisions":

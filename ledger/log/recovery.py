@@ -76,6 +76,8 @@ class Ended:
     signed: Signed
     lost: int
     """So many of its leaves, the last ones."""
+    is_told: bool = False
+    """Whether it is of a life that is over: what that lost is told by the first event of the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ async def _assessed(
         # What a life before this one lost is told by the first event of this one.
         earlier = (life_of(origin, fleet.name) or NOT_BORN) < life.incarnation
         lost = 0 if earlier else max(0, signed.size - sizes[tree])
-        ends.append(Ended(origin, tree, signed, lost))
+        ends.append(Ended(origin, tree, signed, lost, is_told=earlier))
     for origin in sorted(remembered.signed, key=_in_order):
         signed = remembered.signed[origin]
         said_in, signed_in = _tree_of(origin), life_of(origin, fleet.name)

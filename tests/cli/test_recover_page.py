@@ -77,7 +77,9 @@ async def test_what_was_lost_is_told_and_the_log_goes_on(
         ledger(*asked[:2], code=78)
         assert ledger(*asked, code=76) == lost
         assert ledger(*done, code=0) == lost + goes_on
-        ledger(*asked, code=0)
+        again = ledger(*asked, code=0)
+        assert again.count("what that life lost is told by the first event of life 2") == 2
+        assert "in the log" not in again
 
 
 def test_every_reason_for_a_fleet_to_stop_is_on_the_page() -> None:
