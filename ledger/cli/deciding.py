@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Annotated, Final, Literal
@@ -23,7 +23,10 @@ from ledger.engine import decider
 from ledger.engine.activity import Activity
 from ledger.engine.decider import Pace
 from ledger.engine.snapshots import Interval
+from ledger.errors import SetupProblem
 from ledger.facts.decision import Decision
+from ledger.log.database import connected, refusals_named
+from ledger.views import reading
 
 
 @cache
@@ -114,6 +117,8 @@ def decide(
             url = found
         else:
             return decider.Progress()
+        if until_idle and fleet:
+            await _require(url, fleet)
         activity = Activity()
         async with measured(url, activity, port=metrics_port, address=metrics_address):
             return await decider.decide(
@@ -135,6 +140,17 @@ def decide(
         typer.echo(json.dumps({"events": done.events, "decisions": done.decisions}))
     elif until_idle:
         typer.echo(f"{done.events:,} events folded, {done.decisions:,} decisions made")
+
+
+async def _require(url: str, names: Sequence[str]) -> None:
+    """Refuse fleets that are not there: nobody who decides to the end waits for one."""
+    async with connected(url, "ledger_reader") as connection:
+        with refusals_named():
+            there = {one.fleet for one in await reading.fleets(connection)}
+    for name in names:
+        if name not in there:
+            known = ", ".join(sorted(there)) or "none yet"
+            raise SetupProblem(f"there is no fleet {name!r} here; there is {known}")
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ Both ask as a reader, and read the documented views only.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -17,8 +17,8 @@ from rich.table import Table
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.cli.tables import WITHOUT_AN_EDGE
-from ledger.log.database import connected, refusals_named
-from ledger.views import reading
+from ledger.log.database import Connection, connected, refusals_named
+from ledger.views import derivations, reading
 from ledger.views.conservation import Unequal, unequal
 from ledger.views.reading import FleetStanding, HaltedPartition, StoppedFleet, Waiting
 
@@ -43,27 +43,29 @@ def status(
     when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
     that starts folds what is behind it. Below: messages in quarantine
-    (`ledger quarantine list`), incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
+    (`ledger quarantine list`), fleets whose policy holds all decisions, incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
     partitions that stand still (`ledger partitions list`), and fleets that were stopped because the database was
     restored to an earlier point (`ledger recover FLEET`). With `--check`, whether the sums that are
     shown of nodes, disks, jobs and queues are those of what the decisions in force record
     (`ledger sql "SELECT * FROM conservation"`).
     """
 
-    async def main() -> tuple[list[FleetStanding], Waiting, list[Unequal]]:
+    async def main() -> tuple[list[FleetStanding], dict[str, int], Waiting, list[Unequal]]:
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
+                found = await reading.fleets(connection)
                 return (
-                    await reading.fleets(connection),
+                    found,
+                    await _held(connection, found),
                     await reading.waiting(connection),
                     await unequal(connection) if check else [],
                 )
 
-    found, waiting, differ = run(main)
+    found, held, waiting, differ = run(main)
     if as_json:
         said = {
-            "fleets": [asdict(row) for row in found],
+            "fleets": [asdict(row) | {"held_since": held.get(row.fleet)} for row in found],
             **asdict(waiting),
             "stops": [asdict(stop) | {"run": _recover(stop)} for stop in waiting.stops],
         }
@@ -71,16 +73,27 @@ def status(
             said["book"] = [row._asdict() for row in differ]
         typer.echo(json.dumps(said, default=_plain))
     else:
-        _show(found, waiting)
+        _show(found, held, waiting)
         if check:
             _show_book(differ)
     if differ:
         raise typer.Exit(NEEDS_A_PERSON)
 
 
-def _show(found: Sequence[FleetStanding], waiting: Waiting) -> None:
+async def _held(connection: Connection, found: Sequence[FleetStanding]) -> dict[str, int]:
+    """Since which policy all decisions of a fleet are held, where they are."""
+    since = {row.fleet: await derivations.held_since(connection, row.fleet) for row in found}
+    return {fleet: position for fleet, position in since.items() if position is not None}
+
+
+def _show(found: Sequence[FleetStanding], held: Mapping[str, int], waiting: Waiting) -> None:
     console = _console()
     _show_fleets(console, found)
+    for fleet, position in held.items():
+        console.print(
+            f"[yellow]{escape(fleet)} is held:[/yellow] the policy of event {position:,} puts all decisions off",
+            soft_wrap=True,
+        )
     console.print(
         f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
         f" {waiting.halted} partitions halted"

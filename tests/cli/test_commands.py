@@ -21,7 +21,7 @@ from ledger.log import fleets, stops
 from ledger.log.database import connect, connected
 from ledger.log.stops import Stop
 from ledger.replay.report import Divergence
-from tests.events_for_tests import cluster_line, workload_line
+from tests.events_for_tests import cluster_line, policy_line, workload_line
 
 
 class Command:
@@ -233,6 +233,30 @@ def test_status_shows_each_fleet_and_what_waits(ledger: Command, file: Path) -> 
     assert said["fleets"][0]["undecided"] == 3
     assert said["quarantined"] == 2
     assert "2 in quarantine" in ledger("status").stdout
+
+
+def test_status_shows_a_fleet_whose_decisions_are_held(database_url: str, tmp_path: Path) -> None:
+    ledger = Command(database_url)
+    file = tmp_path / "held.jsonl"
+    file.write_bytes(b"\n".join([cluster_line(1), policy_line(1, hold=True)]))
+    ledger("ingest", str(file))
+    ledger("decide", "--until-idle")
+
+    (held,) = cast("list[dict[str, object]]", ledger.json("status")["fleets"])
+    assert held["held_since"] == 1
+    assert "test is held: the policy of event 1" in ledger("status").stdout
+
+    file.write_bytes(policy_line(2, hold=False))
+    ledger("ingest", str(file))
+    ledger("decide", "--until-idle")
+    (held,) = cast("list[dict[str, object]]", ledger.json("status")["fleets"])
+    assert held["held_since"] is None
+
+
+def test_who_decides_to_the_end_for_a_fleet_that_is_not_there_is_told(ledger: Command) -> None:
+    done = ledger("decide", "--until-idle", "--fleet", "tset", code=78)
+
+    assert "there is no fleet 'tset' here" in done.stderr
 
 
 async def stopped(database_url: str) -> None:
