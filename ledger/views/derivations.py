@@ -351,11 +351,14 @@ async def places(
     each = dict.fromkeys(wanted)
     try:
         rows = await connection.fetch(
-            "SELECT p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number, p.since_position"  # noqa: S608 - one of the two names above is in it, values are parameters
-            "  FROM unnest($2::text[], $3::text[]) AS w (kind, subject)"
-            f" CROSS JOIN LATERAL (SELECT * FROM {there} t WHERE t.fleet = $1"
-            "                         AND t.kind = w.kind AND t.subject = w.subject OFFSET 0) p"
-            " ORDER BY p.kind, p.subject, p.cluster, p.node, p.disk",
+            " ".join(
+                (
+                    "SELECT p.* FROM unnest($2::text[], $3::text[]) AS w (kind, subject)",
+                    "CROSS JOIN LATERAL (SELECT kind, subject, cluster, node, disk, count, number, since_position",
+                    f"FROM {there} t WHERE t.fleet = $1 AND t.kind = w.kind AND t.subject = w.subject",
+                    "OFFSET 0) p ORDER BY p.kind, p.subject, p.cluster, p.node, p.disk",
+                )
+            ),
             fleet,
             [kind for kind, _ in each],
             [subject for _, subject in each],

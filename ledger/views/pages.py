@@ -108,9 +108,13 @@ async def placements(
         there = f"placements_as_of($1, ${len(asked)})"
     try:
         rows = await connection.fetch(
-            "SELECT kind, subject, cluster, node, disk, count, number, since_position"  # noqa: S608 - names and numbers of parameters
-            f"  FROM ledger_api.{there} WHERE {' AND '.join(where)}"
-            " ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $2",
+            " ".join(
+                (
+                    "SELECT kind, subject, cluster, node, disk, count, number, since_position",
+                    f"FROM ledger_api.{there} WHERE {' AND '.join(where)}",
+                    "ORDER BY kind, subject, cluster, coalesce(node, ''), coalesce(disk, '') LIMIT $2",
+                )
+            ),
             *asked,
         )
     except asyncpg.PostgresError as error:
