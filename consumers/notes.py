@@ -10,7 +10,7 @@ comes once more with their signatures. How far a topic has come is remembered in
 after the brokers have acknowledged: a signer that dies in between sends some notes again.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,10 @@ class NotesTopic:
         """As the brokers acknowledged it."""
         last = self._remembered.last(origin)
         return None if last is None else Reached(last.size, last.root)
+
+    def signed(self) -> Mapping[str, frozenset[bytes]]:
+        """By what was acknowledged; of the notes themselves only digests are kept."""
+        return dict.fromkeys(self._remembered.origins(), frozenset())
 
     async def publish(self, notes: Sequence[Published]) -> None:
         """Send notes in order, and remember those that the brokers have."""

@@ -33,6 +33,7 @@ from ledger.log.detached import archive_of
 from ledger.log.notes import COSIGNATURE, parse_key
 from ledger.log.proofs import Proof
 from ledger.log.publishing import Directory, Place
+from ledger.log.recognition import New
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
@@ -127,6 +128,30 @@ def seal(
     ] = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="One round, then exit.")] = False,
+    new_site: Annotated[
+        bool,
+        typer.Option(
+            "--new-site",
+            help="This log, or this memory, was signed under another name until now.",
+            rich_help_panel="Say once",
+        ),
+    ] = False,
+    new_key: Annotated[
+        bool,
+        typer.Option(
+            "--new-key",
+            help="All keys are other ones than before. Not needed while you rotate: --key NEW --key OLD.",
+            rich_help_panel="Say once",
+        ),
+    ] = False,
+    new_memory: Annotated[
+        bool,
+        typer.Option(
+            "--new-memory",
+            help="What was signed so far is in no memory any more; it is believed as the database has it.",
+            rich_help_panel="Say once",
+        ),
+    ] = False,
     detached: DetachedOption = None,
     log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
@@ -137,6 +162,10 @@ def seal(
     Run it on a machine of its own, with a login that is only in ledger_signer. Without a witness, or
     a copy of what is published where nobody can rewrite it, whoever has the key and the database can
     still tell two stories: docs/proofs.md says what is protected by what.
+
+    It signs only as who signed before: where the memory, the database or a place that is published to knows
+    of another site, of other keys, or of ends that this memory has forgotten, it ends with 78 and signs
+    nothing, until what is new is said once.
 
     What could not be published, or was not witnessed, is tried again in later rounds; with --once the
     exit code then is not 0.
@@ -155,7 +184,15 @@ def seal(
             if kafka:
                 places.append(await open_.enter_async_context(_notes_topic(remember)))
             only_these = frozenset(fleet) if fleet else None
-            sealer = Sealer(signer, remembered, places, asked, only_these, detached)
+            sealer = Sealer(
+                signer,
+                remembered,
+                places,
+                asked,
+                only_these,
+                detached,
+                New(new_site, new_key, new_memory),
+            )
             while not stop.is_set():
                 try:
                     async with connected(url, "ledger_signer") as connection:

@@ -14,7 +14,9 @@ otherwise:
 ``checkpoint`` is written last, and so is what says how far the directory has come.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +30,7 @@ from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
-from ledger.log.notes import parse_note
+from ledger.log.notes import Note, parse_note
 from ledger.log.signing_keys import Sealed, origin, read_origin
 from ledger.units import Incarnation
 
@@ -69,6 +71,9 @@ class Place(Protocol):
     def reached(self, origin: str) -> Reached | None:
         """What it has of an origin; None where that is nothing, or cannot be read."""
 
+    def signed(self) -> Mapping[str, frozenset[bytes]]:
+        """Of which origins it has notes, and the ids of the keys that signed the newest, if it knows."""
+
     async def publish(self, notes: Sequence[Published]) -> None:
         """Take notes, those of one origin in their order; a LedgerError where it cannot take them."""
 
@@ -98,6 +103,17 @@ class Directory:
             return None
         return Reached(size, sha256(note).digest())
 
+    def signed(self) -> Mapping[str, frozenset[bytes]]:
+        """By the newest note of each origin."""
+        found: dict[str, frozenset[bytes]] = {}
+        for folder, below, files in os.walk(self.folder):
+            if "checkpoint" in files:
+                below.clear()  # Beside it lie all that were ever signed.
+                with suppress(OSError, InvalidRequest):
+                    name, key_ids = named_in(parse_note(Path(folder, "checkpoint").read_bytes()))
+                    found[name] = key_ids
+        return found
+
     async def publish(self, notes: Sequence[Published]) -> None:
         """Write each under its size, and then as the newest."""
         for one in notes:
@@ -107,6 +123,12 @@ class Directory:
                 whole_files.write(below / "checkpoint", one.note)
             except OSError as error:
                 raise SetupProblem(f"{below}: {error.strerror}") from error
+
+
+def named_in(note: Note) -> tuple[str, frozenset[bytes]]:
+    """Whom its first line names, and the ids of the keys of that name that are said to have signed it."""
+    name = note.text.partition("\n")[0]
+    return name, frozenset(made.key_id for made in note.signatures if made.name == name)
 
 
 async def catch_up(connection: asyncpg.Connection, fleet: Fleet, site: str, place: Place) -> int:

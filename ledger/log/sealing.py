@@ -33,7 +33,7 @@ from ledger.log.decisions import cursor
 from ledger.log.fleets import Fleet
 from ledger.log.lives import Life
 from ledger.log.notes import Note, Signature, parse_note
-from ledger.log.signed import Memory, Signed
+from ledger.log.signed import Memory, Signed, SignsAs
 from ledger.log.signing_keys import Sealed, life_of, origin, signing
 from ledger.log.stops import Stop
 from ledger.log.trees import TREES, Tree, recorded_root
@@ -71,6 +71,12 @@ class Site:
 
     name: str
     seeds: tuple[bytes, ...]
+
+    @property
+    def signs_as(self) -> SignsAs:
+        """As its memory knows it."""
+        keys = (signing(seed, self.name).key.public.hex() for seed in self.seeds)
+        return SignsAs(self.name, tuple(keys))
 
     def sign(self, name: str, text: str) -> Note:
         """The note of a text, with a signature of each secret."""

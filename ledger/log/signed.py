@@ -1,4 +1,4 @@
-"""What a signer remembers of its own: the last tree it signed for each origin, in a file.
+"""What a signer remembers of its own: the last tree it signed for each origin, and as whom, in a file.
 
 It is kept outside the database on purpose: whoever rewinds the database cannot rewind it, and a
 signer that finds the log behind its own memory stops. It is written, and on disk, before a signature
@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ledger.errors import SetupProblem
 
@@ -28,12 +28,30 @@ class Signed(NamedTuple):
     root: bytes
 
 
-class Memory:
-    """The last tree signed for each origin."""
+class SignsAs(NamedTuple):
+    """Who signs: a site, and its public keys in hexadecimal."""
 
-    def __init__(self, path: Path, last: Mapping[str, Signed]) -> None:
+    site: str
+    keys: tuple[str, ...]
+
+
+class Memory:
+    """The last tree signed for each origin, and as whom."""
+
+    def __init__(self, path: Path, last: Mapping[str, Signed], signs_as: SignsAs | None) -> None:
         self._path = path
         self._last = dict(last)
+        self._signs_as = signs_as
+
+    @property
+    def signs_as(self) -> SignsAs | None:
+        """None where nobody said so, as in the memory of a witness."""
+        return self._signs_as
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return str(self._path)
 
     def last(self, origin: str) -> Signed | None:
         """The tree that was signed last for an origin."""
@@ -46,13 +64,24 @@ class Memory:
     def remember(self, trees: Mapping[str, Signed]) -> None:
         """Note these trees, on disk, before anybody may see them signed."""
         self._last.update(trees)
-        plain = {
+        self._write()
+
+    def sign_as(self, who: SignsAs) -> None:
+        """Note who signs from now on."""
+        if who != self._signs_as:
+            self._signs_as = who
+            self._write()
+
+    def _write(self) -> None:
+        plain: dict[str, Any] = {
             "layout": LAYOUT,
             "signed": {
                 origin: {"size": signed.size, "root": signed.root.hex()}
                 for origin, signed in sorted(self._last.items())
             },
         }
+        if self._signs_as is not None:
+            plain["signs_as"] = {"site": self._signs_as.site, "keys": list(self._signs_as.keys)}
         beside = self._path.with_name(f"{self._path.name}.new")
         with beside.open("w", encoding="utf-8") as file:
             json.dump(plain, file, indent=1)
@@ -80,24 +109,26 @@ def memory(path: Path) -> Iterator[Memory]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise SetupProblem(f"{path}: another process signs with this memory") from None
-        yield Memory(path, _read(path))
+        yield Memory(path, *_read(path))
 
 
 def recalled(path: Path) -> Mapping[str, Signed]:
     """What is in a memory, or in a copy of one, without holding it."""
-    return _read(path)
+    return _read(path)[0]
 
 
-def _read(path: Path) -> dict[str, Signed]:
+def _read(path: Path) -> tuple[dict[str, Signed], SignsAs | None]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return {}
+        return {}, None
     except (OSError, ValueError) as error:
         raise SetupProblem(f"{path}: not what a signer wrote: {error}") from error
     if not isinstance(plain, dict) or plain.get("layout") != LAYOUT:
         raise SetupProblem(f"{path}: not what a signer wrote")
-    return {
+    last = {
         origin: Signed(signed["size"], bytes.fromhex(signed["root"]))
         for origin, signed in plain["signed"].items()
     }
+    who = plain.get("signs_as")
+    return last, None if who is None else SignsAs(who["site"], tuple(who["keys"]))

@@ -22,6 +22,7 @@ from ledger.log.fleets import Fleet
 from ledger.log.notes import COSIGNATURE, Key, open_note, parse_key
 from ledger.log.proofs import parse_proof, verify
 from ledger.log.publishing import Directory
+from ledger.log.recognition import NOTHING_NEW, New
 from ledger.log.sealer import REST_SECONDS, Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
@@ -77,9 +78,12 @@ async def the_fleet(connection: asyncpg.Connection) -> Fleet:
 
 
 @contextmanager
-def sealer(folder: Path, *witnesses: Witness, site: Site = SITE) -> Iterator[Sealer]:
+def sealer(
+    folder: Path, *witnesses: Witness, site: Site = SITE, new: New = NOTHING_NEW
+) -> Iterator[Sealer]:
     with memory(folder / "signed.json") as remembered:
-        yield Sealer(site, remembered, [Directory(folder / "published")], witnesses)
+        places = [Directory(folder / "published")]
+        yield Sealer(site, remembered, places, witnesses, new=new)
 
 
 async def behind_our_back(connection: asyncpg.Connection, *statements: str) -> None:
@@ -162,7 +166,7 @@ async def test_a_log_that_was_rewritten_is_not_signed(
         "UPDATE ledger.events SET leaf = sha256(leaf) WHERE position = 2",
         "UPDATE ledger.heads SET root = sha256(root) WHERE tree = 'events'",
     )
-    with sealer(tmp_path) as signer:
+    with sealer(tmp_path, new=New(memory=lost == "memory")) as signer:
         assert await signer.round(decided) == []
         assert "does not continue" in str(signer.stopped["test"])
 
@@ -247,7 +251,8 @@ async def test_a_witness_vouches_for_growth_and_is_what_a_rewriter_with_the_key_
             "UPDATE ledger.events SET leaf = sha256(leaf) WHERE position = 2",
             "UPDATE ledger.heads SET root = sha256(root) WHERE tree = 'events'",
         )
-        with sealer(tmp_path, Witness(server.url, watching.key)) as signer:
+        witness = Witness(server.url, watching.key)
+        with sealer(tmp_path, witness, new=New(memory=True)) as signer:
             forged = await signer.round(decided)
         assert len(forged[0].note.signatures) == 1, "the log's own, and no witness's"
         with pytest.raises(InvalidRequest) as refusal:
