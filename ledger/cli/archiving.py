@@ -19,14 +19,13 @@ from rich.progress import (
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import run
-from ledger.errors import SetupProblem
 from ledger.log import fleets
 from ledger.log.archive import writing
 from ledger.log.archive.parquet import require
 from ledger.log.archive.writing import Exported, OnWritten
 from ledger.log.database import connected
 from ledger.replay.histories import READER
-from ledger.units import FleetName, Position
+from ledger.units import Position
 
 ArchiveOption = Annotated[
     Path | None,
@@ -93,11 +92,7 @@ def export(
     async def main() -> Exported:
         require()
         async with connected(await locate(database_url, data), READER) as connection:
-            found = await fleets.find(connection, FleetName(fleet))
-            if found is None:
-                raise SetupProblem(
-                    f"fleet {fleet}: there is none of this name; see `ledger status`"
-                )
+            found = await fleets.named(connection, fleet)
             with _progress(hidden=as_json) as told:
                 return await writing.export(
                     connection,

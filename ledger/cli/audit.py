@@ -51,7 +51,9 @@ def verify(
     Without --fleet everything is verified: each fleet, then the ledger's own with the receipts of
     Kafka and the quarantine. What one database cannot show is told in docs/verify.md. With --archive
     the files of archives are verified instead, every byte of them. Exit code 0: whole; 2: not, and the
-    first bad position is named; 78: there was nothing to verify. --json prints a line for each fleet.
+    first bad position is named, or with --key not shown to be signed with these keys, and the first is
+    named that was not brought or signed nothing; 78: there was nothing to verify. --json prints a line for
+    each fleet.
 
     - `ledger verify`
     - `ledger verify --fleet shop --deep`
@@ -110,10 +112,7 @@ def verify(
 async def _wanted(connection: Connection, name: str | None) -> list[Fleet]:
     if name is None:
         return await verification.every(connection)
-    found = await fleets.find(connection, FleetName(name))
-    if found is None:
-        raise SetupProblem(f"fleet {name}: there is none of this name; see `ledger status`")
-    return [found]
+    return [await fleets.named(connection, name)]
 
 
 @contextmanager

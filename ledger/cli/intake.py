@@ -17,9 +17,9 @@ from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, CreateFleets, Data, DatabaseUrl, locate, opens_fleets
 from ledger.cli.run import run, run_until_asked
 from ledger.errors import SetupProblem
-from ledger.log import fleets, lines
+from ledger.log import lines
 from ledger.log.database import connect
-from ledger.log.intake import Taken, open_fleet
+from ledger.log.intake import Taken, bind_source, open_fleet
 from ledger.log.lines import Arriving, AtHand
 from ledger.units import FleetName
 
@@ -197,18 +197,30 @@ def open_command(
 @fleets_app.command("bind")
 def bind_command(
     source: Annotated[str, typer.Argument(help="The CloudEvents source.")],
-    fleet: Annotated[str, typer.Argument(help="The only fleet it may speak for.")],
+    fleet: Annotated[
+        str,
+        typer.Argument(help="A fleet it may speak for; one that it is not bound to it may not."),
+    ],
+    ahead: Annotated[
+        bool,
+        typer.Option("--ahead", help="Bind although the fleet is not open yet: it may be, later."),
+    ] = False,
     database_url: DatabaseUrl = None,
     data: Data = None,
 ) -> None:
-    """Bind a source to a fleet: events of it that name another fleet are quarantined."""
+    """Bind a source to a fleet: events of it that name another fleet are quarantined.
+
+    A fleet that is not open is refused, since a slip of the hand would set aside all that the source
+    sends.
+    """
 
     async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
-            await fleets.bind(connection, source, FleetName(fleet))
+            is_open = await bind_source(connection, source, FleetName(fleet), ahead=ahead)
         finally:
             await connection.close()
-        aside.print(f"{source} speaks for {fleet} from now on")
+        later = "" if is_open else ", which is not open yet"
+        aside.print(f"{source} speaks for {fleet} from now on{later}")
 
     run(main)

@@ -21,7 +21,7 @@ from ledger.errors import SetupProblem
 from ledger.log import receipts
 from ledger.log.database import connect
 from ledger.log.receipts import PartitionStanding
-from ledger.units import Offset
+from ledger.units import FleetName, Offset
 
 
 def consume(
@@ -177,7 +177,7 @@ def confirm_command(
     async def main() -> None:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
-            await receipts.pin(connection, fleet, topic, partition, by=operator())
+            await receipts.confirm(connection, FleetName(fleet), topic, partition, by=operator())
         finally:
             await connection.close()
 

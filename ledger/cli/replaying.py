@@ -173,9 +173,7 @@ async def _from_database(
     url: str, fleet: FleetName, wanted: Wanted, detached: Path | None, tell: OnProgress
 ) -> Report:
     async with connected(url, READER) as connection:
-        found = await fleets.find(connection, fleet)
-        if found is None:
-            raise SetupProblem(f"fleet {fleet}: there is none of this name; see `ledger status`")
+        found = await fleets.named(connection, fleet)
         try:
             archive = await archive_of(connection, found, detached)
         except DamagedArchive as damaged:

@@ -15,6 +15,7 @@ from ledger.cli.database import complain
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
+    InvalidRequest,
     KafkaUnavailable,
     LedgerError,
     LedgerStopped,
@@ -83,7 +84,8 @@ def exit_code(error: LedgerError) -> int:
             return UNAVAILABLE
         case LedgerStopped() | DamagedArchive():
             return NEEDS_A_PERSON
-        case SetupProblem():
+        # A fleet that is not there is one fault, whether a command looks for it or a question finds none.
+        case SetupProblem() | InvalidRequest(code="unknown_fleet"):
             return MISCONFIGURED
         case _:
             return FAILED

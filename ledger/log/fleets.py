@@ -46,7 +46,7 @@ async def named(connection: asyncpg.Connection, name: str) -> Fleet:
     """The fleet of this name; SetupProblem where there is none."""
     found = await find(connection, FleetName(name))
     if found is None:
-        raise SetupProblem(f"fleet {name}: there is none of this name")
+        raise SetupProblem(f"fleet {name}: there is none of this name; see `ledger status`")
     return found
 
 

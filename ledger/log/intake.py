@@ -214,15 +214,34 @@ class Intake:
 
 async def open_fleet(connection: asyncpg.Connection, name: FleetName, *, clock: Clock) -> Fleet:
     """Open a fleet before anybody sends an event, for logs where fleets are not made on sight."""
-    if name == LEDGER_FLEET:
-        raise SetupProblem(f"fleet {name}: it is the ledger's own")
-    if not is_fleet_name(name):
-        raise SetupProblem(f"fleet {name[:63]!a}: it is no DNS label (a-z, 0-9 and - inside)")
+    _require_usable(name)
     async with connection.transaction():
         fleet = await fleets.open_(connection, name, clock=clock)
     if fleet.clock != clock:
         raise _on_another_clock(fleet)
     return fleet
+
+
+async def bind_source(
+    connection: asyncpg.Connection, source: str, name: FleetName, *, ahead: bool
+) -> bool:
+    """Bind a source to a fleet; whether that is open. SetupProblem where it is not, unless ``ahead``."""
+    _require_usable(name)
+    is_open = await fleets.find(connection, name) is not None
+    if not (is_open or ahead):
+        raise SetupProblem(
+            f"fleet {name}: there is none of this name; see `ledger status`. To bind a source before the"
+            " fleet is opened, say --ahead"
+        )
+    await fleets.bind(connection, source, name)
+    return is_open
+
+
+def _require_usable(name: FleetName) -> None:
+    if name == LEDGER_FLEET:
+        raise SetupProblem(f"fleet {name}: it is the ledger's own")
+    if not is_fleet_name(name):
+        raise SetupProblem(f"fleet {name[:63]!a}: it is no DNS label (a-z, 0-9 and - inside)")
 
 
 def _on_another_clock(fleet: Fleet) -> SetupProblem:

@@ -15,7 +15,7 @@ from typing import Final
 
 import asyncpg
 
-from ledger.errors import InvalidEvent, InvalidReason, LedgerStopped
+from ledger.errors import InvalidEvent, InvalidReason, LedgerStopped, SetupProblem
 from ledger.events.codec import Accepted, Rejected, accept, accept_line, own_event
 from ledger.events.contract import Family
 from ledger.log import fleets, trees
@@ -138,7 +138,7 @@ async def release(
     """Let a quarantined message in, as it is or corrected, as a new event of its fleet.
 
     Raises InvalidEvent where today's contract or its fleet's log refuses it too, LedgerStopped
-    where it is in the log by another way already, or its fleet is not open.
+    where it is in the log by another way already, SetupProblem where its fleet is not open.
     """
     with refusals_named():
         async with connection.transaction():
@@ -148,7 +148,7 @@ async def release(
                 raise InvalidEvent(verdict.reason, f"{row['address']}: {verdict.detail}")
             target = await fleets.find(connection, verdict.fleet)
             if target is None:
-                raise LedgerStopped(
+                raise SetupProblem(
                     f"{row['address']}: fleet {verdict.fleet} is not open;"
                     f" `ledger fleets open {verdict.fleet}` opens it"
                 )

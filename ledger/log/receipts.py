@@ -15,7 +15,7 @@ from typing import Literal
 import asyncpg
 
 from ledger.errors import LedgerStopped
-from ledger.log import incidents, stops
+from ledger.log import fleets, incidents, stops
 from ledger.log.database import refusals_named
 from ledger.log.messages import Claim
 from ledger.units import Epoch, FleetName, Offset
@@ -214,6 +214,15 @@ async def pin(
         partition,
         by,
     )
+
+
+async def confirm(
+    connection: asyncpg.Connection, fleet: FleetName, topic: str, partition: int, *, by: str
+) -> None:
+    """The same on a person's word: of a fleet that is open, or whose events came by a partition before."""
+    if not await feeding(connection, fleet):
+        await fleets.named(connection, fleet)
+    await pin(connection, fleet, topic, partition, by=by)
 
 
 async def standing(connection: asyncpg.Connection, topic: str, partition: int) -> Halt | None:

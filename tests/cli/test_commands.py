@@ -381,6 +381,23 @@ def test_on_a_database_of_ones_own_an_unknown_fleet_is_set_aside(
     }
 
 
+def test_a_source_is_bound_to_a_fleet_that_is_not_open_only_on_purpose(
+    ledger: Command, tmp_path: Path
+) -> None:
+    refused = ledger("fleets", "bind", "/tests", "tset", code=78)
+    assert "fleet tset: there is none of this name" in refused.stderr
+    assert "--ahead" in refused.stderr
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(cluster_line(1))
+    assert ledger.json("ingest", str(path))["appended"] == 1, "nothing was bound"
+
+    assert "not open yet" in ledger("fleets", "bind", "/tests", "next", "--ahead").stderr
+    path.write_bytes(cluster_line(2) + b"\n" + cluster_line(3, fleet="next"))
+    said = ledger.json("ingest", str(path))
+    assert (said["appended"], said["quarantined"]) == (1, 1)
+    ledger("fleets", "bind", "/tests", "No_Label", "--ahead", code=78)
+
+
 @pytest.mark.parametrize("name", ["_ledger", "No_Label", "", "-a", "a" * 64])
 def test_a_fleet_that_no_event_could_name_is_not_opened(ledger: Command, name: str) -> None:
     answer = ledger("fleets", "open", "--", name, code=78)

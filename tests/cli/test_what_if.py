@@ -121,7 +121,7 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
         (("--set", "division.kapa=1"), 70, "unknown_setting"),
         (("--policy", str(settings)), 70, "invalid_setting"),
         (("--policy", str(tmp_path / "none")), 70, "invalid_setting"),
-        (("--set", "hold=true", "--fleet", "other"), 70, "unknown_fleet"),
+        (("--set", "hold=true", "--fleet", "other"), 78, "unknown_fleet"),
         (("--set", "hold=true", "--from", "soon"), 70, "invalid_moment"),
         (("--set", "hold=true", "--ask-again"), 70, "invalid_moment"),
         (("--set", "hold=true", "--at", "3"), 70, "nothing_otherwise"),

@@ -223,3 +223,8 @@ async def test_the_command_says_how_many_notes_it_verified(signed: Signed) -> No
     assert json.loads(line)["notes_unchecked"] == 6
     unmet = verify("--fleet", "demo", f"--key={WATCHING.key.spelled}", code=INVALID)
     assert "fleet demo: checkpoint_mismatch" in unmet
+    assert "no key of ledger.example/demo/1/events was brought" in unmet
+    strange = keys_of("sim", site=EVIL)[0]
+    idle = verify("--fleet", "sim", *brought, f"--key={strange.spelled}", code=INVALID)
+    assert "no note that this key signed" in idle
+    assert strange.spelled in idle

@@ -13,7 +13,7 @@ from consumers.local_kafka import topics
 from ledger.errors import LedgerStopped
 from ledger.log import receipts
 from ledger.log.database import connect
-from ledger.units import Offset
+from ledger.units import FleetName, Offset
 from tests.engine.deciding import decide_all
 from tests.feeding import FLEET, Log, Stream, fed, feeding, looking, nodes
 from tests.kafka import Kafka
@@ -203,7 +203,7 @@ async def test_a_fleet_that_comes_by_another_partition_waits_until_the_move_is_c
     await _halted(stream, database_url)
     assert await log.size() == 10
 
-    await receipts.pin(person, FLEET, topic, 1, by="anna")
+    await receipts.confirm(person, FleetName(FLEET), topic, 1, by="anna")
     await receipts.resume(person, topic, 1, at=None, why="enlarged", by="anna")
     totals = await fed(stream, database_url, 10)
 

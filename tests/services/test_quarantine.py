@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from ledger.errors import InvalidEvent, LedgerStopped
+from ledger.errors import InvalidEvent, LedgerStopped, SetupProblem
 from ledger.log import fleets, lines, quarantine
 from ledger.log.database import connect
 from ledger.log.intake import open_fleet
@@ -62,7 +62,7 @@ async def test_a_fleet_that_is_not_open_is_not_opened_on_the_side(
 ) -> None:
     await lines.ingest(writer, [cluster_line(1, fleet="late")], create_fleets=False)
 
-    with pytest.raises(LedgerStopped, match="fleet late is not open"):
+    with pytest.raises(SetupProblem, match="fleet late is not open"):
         await release(writer, await waiting(writer))
 
     assert await fleets.find(writer, FleetName("late")) is None
