@@ -321,7 +321,9 @@ def witness(
         list[str], typer.Option("--log", help="The key of an origin to watch; one for each.")
     ],
     state: Annotated[Path, typer.Option("--state", help="File of what was vouched for.")],
-    listen: Annotated[str, typer.Option("--listen", help="HOST:PORT.")] = "127.0.0.1:8801",
+    listen: Annotated[
+        str, typer.Option("--listen", help="HOST:PORT, or [IPV6]:PORT.")
+    ] = "127.0.0.1:8801",
     log_level: LogLevel = "info",
 ) -> None:
     """Vouch for logs whose history only ever grows: run one where the log's people cannot reach.
@@ -357,11 +359,15 @@ def witness(
 def _address(listen: str) -> tuple[str, int]:
     host, colon, told = listen.rpartition(":")
     port = whole_number(told)
-    if not colon or port is None or port > HIGHEST_PORT:
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else None
+    # Without brackets nobody can say where an IPv6 address ends and the port begins.
+    if not colon or port is None or port > HIGHEST_PORT or (":" in host) != (bare is not None):
         raise typer.BadParameter(
-            f"{listen!r} is not HOST:PORT, with a port up to {HIGHEST_PORT}", param_hint="--listen"
+            f"{listen!r} is not HOST:PORT, with a port up to {HIGHEST_PORT} and an IPv6 address in brackets,"
+            " as in [::1]:8801",
+            param_hint="--listen",
         )
-    return host.strip("[]"), port
+    return host if bare is None else bare, port
 
 
 def _notes_topic(remember: Path) -> AbstractAsyncContextManager[Place]:

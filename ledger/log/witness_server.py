@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET6
 from threading import Lock, Thread
 from typing import ClassVar, Final, Self
 
@@ -43,7 +44,7 @@ class WitnessServer:
             by_origin.setdefault(key.name, []).append(key)
         handler = _handler(_Mind(signer, by_origin, memory, clock))
         try:
-            self._server = ThreadingHTTPServer(address, handler)
+            self._server = (_OnIPv6 if ":" in address[0] else ThreadingHTTPServer)(address, handler)
         except OSError as error:
             raise SetupProblem(f"{address[0]}:{address[1]}: {error.strerror}") from error
         self._server.daemon_threads = True
@@ -64,6 +65,10 @@ class WitnessServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _OnIPv6(ThreadingHTTPServer):
+    address_family = AF_INET6
 
 
 class _Mind:
