@@ -44,6 +44,7 @@ InvalidReason = Literal[
     "source_not_bound",
     "salt_not_first",
     "unknown_algorithm",
+    "unknown_setting",
     "time_required",
     "identity_conflict",
 ]

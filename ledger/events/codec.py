@@ -27,7 +27,7 @@ from ledger.events import envelope, moments, strict_json
 from ledger.events.contract import Family, without_nulls
 from ledger.events.contracts.control import AlgorithmsSection, PolicyChanged
 from ledger.events.contracts.own import MessageReleased
-from ledger.events.registry import REGISTRY, Told, refuse_misfit
+from ledger.events.registry import REGISTRY, Told, refuse_misfit, refuse_unknown
 from ledger.events.strict_json import canonical
 from ledger.facts import algorithms
 from ledger.facts.event import Fact
@@ -256,6 +256,9 @@ def _judged(parts: envelope.Envelope, key: str | None, stored: bytes) -> Accepte
         )
     if type_ == _POLICY:
         _refuse_unknown_algorithms(data)
+    contract = REGISTRY.contracts[type_]
+    if contract.only_known:
+        refuse_unknown(contract, data)
     return Accepted(
         fleet,
         source,

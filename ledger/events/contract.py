@@ -2,7 +2,8 @@
 
 A contract is the shape of one event type's ``data`` in one version. It says what a producer may
 write; ``key_fields`` says which subject the event must carry, ``fact`` what the event means. Fields
-that a contract does not know are accepted and mean nothing; a field that is null is absent.
+that a contract does not know are accepted and mean nothing, but for ``only_known``; a field that is null
+is absent.
 
 Contracts are pydantic models because pydantic checks a nested document faster than anything
 written in Python and describes itself as JSON Schema. They live at the border only: what leaves
@@ -43,6 +44,9 @@ class Contract(Shape):
     fleet's own name."""
     null_resets: ClassVar[bool] = False
     """Whether a null says "back to the default" instead of nothing."""
+    only_known: ClassVar[bool] = False
+    """Whether an event with a field that nobody knows is refused, because a person wrote it and meant
+    something by it. One that is in a log already is read all the same."""
     newer_fields: ClassVar[Mapping[str, int]] = {}
     """Fields added later, with the contract revision that brought each: in an event accepted
     before, the field was unknown and means nothing for ever."""
@@ -55,6 +59,7 @@ class Checkable(Protocol):
     family: ClassVar[Family]
     key_fields: ClassVar[tuple[str, ...]]
     null_resets: ClassVar[bool]
+    only_known: ClassVar[bool]
     newer_fields: ClassVar[Mapping[str, int]]
     __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
     __pydantic_validator__: ClassVar[Any]

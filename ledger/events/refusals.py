@@ -17,6 +17,13 @@ def refusal(error: ValidationError) -> InvalidEvent:
     return InvalidEvent(reason, f"{path}: {detail}")
 
 
+def unknown(error: ValidationError) -> InvalidEvent:
+    """The first field that nobody knows."""
+    first = next(one for one in error.errors(include_url=False) if one["type"] == "extra_forbidden")
+    path = ".".join(["data", *(str(step)[:60] for step in first["loc"])])
+    return InvalidEvent("unknown_setting", f"{path}: there is no such setting")
+
+
 _EXPECTED: Final[Mapping[str, str]] = {
     "string_type": "a text belongs here",
     "string_too_short": "it is empty",

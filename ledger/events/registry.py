@@ -14,7 +14,7 @@ from ledger.errors import InvalidEvent, LedgerStopped
 from ledger.events.checks import KeyReader, key_reader, plain_events
 from ledger.events.contract import EventData, Family, without_nulls
 from ledger.events.contracts import cluster, control, disk, own, quota, workload
-from ledger.events.refusals import refusal
+from ledger.events.refusals import refusal, unknown
 from ledger.units import EventType
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
@@ -91,6 +91,14 @@ def refuse_misfit(contract: ContractType, data: dict[str, Any]) -> None:
         contract.__pydantic_validator__.validate_python(told, extra="ignore")
     except ValidationError as error:
         raise refusal(error) from None
+
+
+def refuse_unknown(contract: ContractType, data: dict[str, Any]) -> None:
+    """``InvalidEvent`` with the first field that nobody knows, in data that fits otherwise."""
+    try:
+        contract.__pydantic_validator__.validate_python(data)
+    except ValidationError as error:
+        raise unknown(error) from None
 
 
 def _without_version(type_: str) -> str:

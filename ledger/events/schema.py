@@ -45,6 +45,8 @@ def describe(contract: ContractType) -> dict[str, Any]:
     definitions[name] = data
     if not contract.null_resets:
         definitions = {key: _nullable(definition) for key, definition in definitions.items()}
+    if not contract.only_known:
+        definitions = {key: _open(definition) for key, definition in definitions.items()}
     return {
         "$schema": DIALECT,
         "$id": f"urn:ledger:event:{contract.event_type}",
@@ -111,11 +113,19 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [*inside.pop("anyOf", [inside]), _NULL], **outside}
 
 
+def _open(definition: dict[str, Any]) -> dict[str, Any]:
+    """``definition`` with fields that it does not know: they are accepted."""
+    return {
+        key: entry
+        for key, entry in definition.items()
+        if not (key == "additionalProperties" and entry is False)
+    }
+
+
 def _without_noise(schema: Any, *, inside: bool = False) -> Any:
     """``schema`` without what generation adds and nobody asked for.
 
-    Fields have names and need no titles; a default of null says no more than being optional does;
-    and what is not known is accepted.
+    Fields have names and need no titles; a default of null says no more than being optional does.
     """
     if isinstance(schema, list):
         return [_without_noise(entry, inside=True) for entry in schema]
@@ -127,10 +137,6 @@ def _without_noise(schema: Any, *, inside: bool = False) -> Any:
             kept[key] = {name: _without_noise(field, inside=True) for name, field in entry.items()}
         elif key == "description":
             kept[key] = entry.replace("\n", " ")
-        elif not (
-            (key == "title" and inside)
-            or (key == "default" and entry is None)
-            or (key == "additionalProperties" and entry is False)
-        ):
+        elif not ((key == "title" and inside) or (key == "default" and entry is None)):
             kept[key] = _without_noise(entry, inside=True)
     return kept

@@ -68,7 +68,7 @@ class WitnessServer:
 
 
 class _OnIPv6(ThreadingHTTPServer):
-    address_family = AF_INET6
+    address_family: int = AF_INET6
 
 
 class _Mind:

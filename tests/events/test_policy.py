@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,34 @@ def test_a_version_that_no_release_has_is_refused_and_one_in_a_log_is_read() -> 
     )
     stored = json.dumps(said).encode()
     assert decode(stored, revision=1) == PolicyChanged((("algorithms.engine", 99),), None)
+
+
+@pytest.mark.parametrize(
+    ("told", "path"),
+    [
+        ({"dsik": {"alpha": 1}}, "data.dsik"),
+        ({"hold": True, "disk": {"alhpa": 1}}, "data.disk.alhpa"),
+        ({"disk.alpha": 1}, "data.disk.alpha"),
+        ({"fairshare": {"voters": {"preemt": []}}}, "data.fairshare.voters.preemt"),
+        ({"fairshare": {"history": {"bucket": 1}}}, "data.fairshare.history.bucket"),
+        ({"spot": {"tolerations": [{"kee": "a"}]}}, "data.spot.tolerations.0.kee"),
+        ({"algorithms": {"later": None}}, "data.algorithms.later"),
+    ],
+)
+def test_a_setting_that_nobody_knows_is_refused_and_one_in_a_log_means_nothing(
+    told: dict[str, Any], path: str
+) -> None:
+    """Whoever misspells a setting would otherwise believe that it is in force."""
+    said = with_data(POLICY, told)
+
+    assert refused(said) == ("unknown_setting", f"{path}: there is no such setting")
+    assert isinstance(decode(json.dumps(said).encode(), revision=1), PolicyChanged)
+
+
+def test_a_setting_that_nobody_knows_is_refused_behind_what_is_wrong_by_itself() -> None:
+    said = with_data(POLICY, {"alhpa": 1, "hold": "yes"})
+
+    assert refused(said)[0] == "wrong_field"
 
 
 def test_every_setting_can_be_changed_by_an_event() -> None:

@@ -249,6 +249,7 @@ class PolicyChanged(Contract):
     family: ClassVar[Family] = "control"
     key_fields: ClassVar[tuple[str, ...]] = ()
     null_resets: ClassVar[bool] = True
+    only_known: ClassVar[bool] = True
 
     division: DivisionSection | None = None
     """Replicas over clusters."""
