@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Annotated, Final, Literal
@@ -18,6 +18,7 @@ from ledger.cli.database import AsJson, Data, DatabaseUrl, locate, waited_for
 from ledger.cli.decision_lines import line
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
+from ledger.cli.progress import LINE_SECONDS, Lines, ProgressLines
 from ledger.cli.run import run_until_asked
 from ledger.engine import decider
 from ledger.engine.activity import Activity
@@ -95,12 +96,16 @@ def decide(
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
+    progress: ProgressLines = False,
 ) -> None:
     """Fold each fleet's log and decide what its events raise.
 
     One process decides for a fleet at a time; a second one stands by, writes snapshots, and takes
     over within seconds (`ledger status` shows all of it). Any number of fleets share a process. What was decided
     stands in `ledger_api.decisions`; `ledger watch` shows it as it is made, whoever decides.
+
+    With --json the last line is an object with the events folded and the decisions made; one that runs
+    on prints such a line whenever there are more, at most two a second.
     """
     logs.configure_as_asked(log_level)
     console = Console(highlight=False)
@@ -110,18 +115,28 @@ def decide(
             for decision in made:
                 console.print(line(decision), soft_wrap=True)
 
-    async def main(stop: asyncio.Event) -> decider.Progress:
+    activity = Activity()
+    lines = Lines(wanted=progress)
+
+    def tell() -> None:
+        lines.tell("decide", activity.events, None)
+        if as_json and not until_idle:
+            _print_counts(activity)
+
+    async def main(stop: asyncio.Event) -> None:
         if until_idle:
             url = await locate(database_url, data, begins=True)
         elif (found := await waited_for(database_url, data, stop, begins=True)) is not None:
             url = found
         else:
-            return decider.Progress()
+            return
         if until_idle and fleet:
             await _require(url, fleet)
-        activity = Activity()
-        async with measured(url, activity, port=metrics_port, address=metrics_address):
-            return await decider.decide(
+        async with (
+            measured(url, activity, port=metrics_port, address=metrics_address),
+            _now_and_then(activity, tell),
+        ):
+            await decider.decide(
                 url,
                 holder=holder(),
                 until_idle=until_idle,
@@ -135,11 +150,37 @@ def decide(
                 pace=Pace(events=batch),
             )
 
-    done = run_until_asked(main)
+    run_until_asked(main)
+    lines.tell("decide", activity.events, activity.events)
     if as_json:
-        typer.echo(json.dumps({"events": done.events, "decisions": done.decisions}))
+        _print_counts(activity)
     elif until_idle:
-        typer.echo(f"{done.events:,} events folded, {done.decisions:,} decisions made")
+        made = activity.decisions.total()
+        typer.echo(f"{activity.events:,} events folded, {made:,} decisions made")
+
+
+def _print_counts(activity: Activity) -> None:
+    typer.echo(json.dumps({"events": activity.events, "decisions": activity.decisions.total()}))
+
+
+@asynccontextmanager
+async def _now_and_then(activity: Activity, tell: Callable[[], None]) -> AsyncIterator[None]:
+    """Call ``tell`` while the block runs, whenever more was folded."""
+
+    async def telling() -> None:
+        told = 0
+        while True:
+            await asyncio.sleep(LINE_SECONDS)
+            if activity.events != told:
+                told = activity.events
+                tell()
+
+    task = asyncio.create_task(telling())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def _require(url: str, names: Sequence[str]) -> None:

@@ -259,6 +259,38 @@ def test_who_decides_to_the_end_for_a_fleet_that_is_not_there_is_told(ledger: Co
     assert "there is no fleet 'tset' here" in done.stderr
 
 
+def test_whoever_decides_for_a_machine_tells_how_far_it_is(database_url: str, file: Path) -> None:
+    ledger = Command(database_url)
+    ledger("ingest", str(file))
+
+    done = ledger("decide", "--until-idle", "--json", "--progress", "--log-level", "error")
+
+    assert json.loads(done.stdout) == {"events": 3, "decisions": 1}
+    told = [json.loads(line) for line in done.stderr.splitlines()]
+    assert told[-1] == {"phase": "decide", "done": 3, "of": 3}
+    assert {line["phase"] for line in told} == {"decide"}
+
+
+def test_a_decider_that_runs_on_tells_a_machine_as_it_goes(database_url: str, file: Path) -> None:
+    ledger = Command(database_url)
+    ledger("ingest", str(file))
+    words = ["decide", "--json", "--database-url", database_url]
+    program = [sys.executable, "-m", "ledger.cli.main", *words]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            first = json.loads(running.stdout.readline())
+            # It runs on: whoever reads has been told before it ends.
+            assert running.poll() is None
+        finally:
+            running.terminate()
+        last = json.loads(running.stdout.read().splitlines()[-1])
+
+    assert first == last == {"events": 3, "decisions": 1}
+
+
 async def stopped(database_url: str) -> None:
     async with connected(database_url, "ledger_writer") as connection:
         fleet = await fleets.named(connection, "test")
