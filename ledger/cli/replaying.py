@@ -112,6 +112,10 @@ def replay(
     code 0: the same, byte for byte; 1: something differs, and the first of it is named; 2: the log
     itself is not whole; 3: a version of a rule is not known here. docs/replay.md tells what that
     shows.
+
+    - `ledger replay --fleet shop`
+    - `ledger replay --fleet shop --from 1000 --to 2000 --subject shop/cart`
+    - `ledger replay --slice shop-1204.slice.json` with the file that a divergence left
     """
     if piece is not None:
         _require_alone(context)

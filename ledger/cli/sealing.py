@@ -169,6 +169,10 @@ def seal(
 
     What could not be published, or was not witnessed, is tried again in later rounds; with --once the
     exit code then is not 0.
+
+    - `ledger seal --key site.key --site ledger.example --memory signed.json --publish notes`
+    - `ledger seal --key new.key --key site.key --site ledger.example --memory signed.json --once`
+      while a key is rotated
     """
     logs.configure_as_asked(log_level)
 

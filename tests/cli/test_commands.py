@@ -2,16 +2,12 @@
 
 import asyncio
 import json
-import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
-from typer.core import TyperGroup
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from consumers import __main__ as consuming
@@ -471,25 +467,6 @@ def test_every_command_is_listed_and_teaches(ledger: Command) -> None:
     for command in COMMANDS:
         assert command in listed
         assert f"ledger {command} " in ledger(command, "--help").stdout
-
-
-@pytest.mark.parametrize(
-    "command", ["simulate", "verify", "diff", "what-if", "prove", "recover", "witness"]
-)
-def test_help_has_examples_that_can_be_typed(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "signed.json").touch()  # The only file that has to be there to be named.
-    group = cast("TyperGroup", get_command(as_asked([command])))
-    taught = group.commands[command]
-    examples = re.findall(rf"`ledger {command} ([^`]*)`", taught.help or "")
-
-    assert examples
-    for example in examples:
-        typed = shlex.split(example.partition(" > ")[0])
-        with taught.make_context(command, typed) as parsed:
-            assert not parsed.args, example
 
 
 def test_a_command_is_loaded_without_the_others() -> None:
