@@ -1,8 +1,7 @@
 """Every deliberate error, sorted by whose fault it is.
 
-A scheduler that cannot serve a request is not an error: that is a recorded ``Refusal`` with
-reasons. What is here is the rest, one root and six branches, so that whoever catches one knows
-what to do without reading its message:
+A request that cannot be served is no error: that is a recorded ``Refusal`` with reasons. Here is
+the rest, one root and six branches: whoever catches one knows what to do before reading it.
 
 ``InvalidEvent``      the producer sent nonsense: quarantine it, go on
 ``LogUnavailable``    the surroundings failed: nothing was written, try again
