@@ -65,7 +65,7 @@ class Derivation:
         """How the queues stood after the round, where that was told: by the first of its decisions."""
         for one in (self.recorded, *self.beside):
             told = one.decision.outcome
-            if isinstance(told, Allocation | Eviction) and told.round.shares:
+            if isinstance(told, Allocation | Eviction) and told.round.tells:
                 return told.round
         return None
 
