@@ -48,7 +48,11 @@ def derivations(history: History) -> Iterator[Derivation]:
                     and one.decision.number != made.number
                     and wanted(one.decision) == "allocation"
                 ),
+                ended=None,
+                short=None,
                 ending=None,
+                ended_by=None,
+                newer_wish=None,
                 newer=None,
                 gone=None,
             )

@@ -5,13 +5,12 @@ says what every node has now.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
-from ledger.cli.explain import words
+from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
-from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
+from ledger.cli.explain.sections import LOSERS_TOLD, Sections, losers, rows
 from ledger.facts.deployment import Deployment, Part, Terms, Why
 
 PARTS: Final[dict[Part, str]] = {
@@ -39,10 +38,6 @@ WHYS: Final[dict[Why, str]] = {
 
 NUMBERS_TOLD: Final = 16
 """Instances that a line names; a person counts the others."""
-
-LOSERS_TOLD: Final[tuple[Mapping[str, str], ...]] = (
-    {str(code): told for code, told in WHY_IT_GOT_SO_MANY.items()},
-)
 
 
 def tell(of: Derivation, deployment: Deployment, sections: Sections) -> None:
@@ -102,10 +97,14 @@ def _known(deployment: Deployment) -> list[str]:
         return ["nothing was placed, so no node was looked at"]
     lost = sum(count for _, count in deployment.losers.counts)
     got = sum(1 for change in deployment.changes if change.added)
-    return [
-        f"{got + lost} nodes were looked at for what was placed last: {got} got some, {lost} none",
-        "what they had free is under the digest only; see node_books for what they have now",
-    ]
+    nodes = words.count(got + lost, "node")
+    were = "was" if got + lost == 1 else "were"
+    looked_at = f"{nodes} {were} looked at for what was placed last: {got} got some, {lost} none"
+    free = "what they had free is under the digest only; see node_books for what they have now"
+    if not got + lost:
+        looked_at = "no node got any; the record does not say which ones were looked at"
+        free = "what nodes had free is under the digest only; see node_books for what they have now"
+    return [looked_at, free]
 
 
 def _last(of: Derivation) -> list[str]:
@@ -117,7 +116,7 @@ def _last(of: Derivation) -> list[str]:
     lines = [
         (
             f"#{last.number} at position {last.position}: {_instances(len(outcome.instances))}"
-            f" of {outcome.share}"
+            f" for a share of {outcome.share}"
         )
     ]
     return lines + _on_nodes(outcome)
@@ -155,7 +154,7 @@ def _steps(of: Derivation, deployment: Deployment) -> list[str]:
         told = _numbered((one.number, one.node) for one in deployment.waiting)
         lines.append(f"lost and still without a place: {told}")
     if not deployment.complete:
-        lines.append("not all of it could be served: the refusal after it says what is short")
+        lines.append(refusals.not_all(of))
     return lines or [f"nothing was placed ({of.decision.branch})"]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.cli.explain import words
+from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows
 from ledger.facts.disk_placement import (
@@ -36,7 +36,8 @@ RELEASED_BECAUSE: Final[Mapping[WhyReleased, str]] = {
 RULES: Final[Mapping[str, str]] = {
     "single": "it was the only one",
     "balance": "the set is best balanced with it",
-    "overcommitted": "no disk had room, and it has most",
+    "most_usable": "no disk had room, and it has most",
+    "proposal": "an approved proposal names it",
 }
 
 RUNGS: Final[Mapping[str, str]] = {
@@ -45,6 +46,7 @@ RUNGS: Final[Mapping[str, str]] = {
     "unused_node": "a node without replicas of the volume",
     "evict_only_node": "a node with replicas that have to leave only",
     "used_node": "any node",
+    "proposal": "the place that was proposed",
 }
 
 
@@ -66,8 +68,9 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
             f"{step.replica} not on {line}" for line in losers(step.losers) if step.losers.counts
         ]
         sections.losers += [
-            f"{step.replica} not on {one.name}: {words.LOST_BECAUSE['outranked']}"
-            for one in (*step.nodes[1:], *step.disks[1:])
+            f"{step.replica} not on {name}: {words.LOST_BECAUSE['outranked']}"
+            for stage in stages(step)
+            for name, _ in stage[1:]
         ]
     if not sections.losers:
         sections.losers.append("nobody")
@@ -117,7 +120,7 @@ def _steps(of: Derivation, placement: DiskPlacement) -> list[str]:
         for one in placement.released
     ]
     if not placement.complete:
-        lines.append("not all of it could be served: the refusal after it says what is short")
+        lines.append(refusals.not_all(of))
     return lines or [f"nothing was placed or released ({of.decision.branch})"]
 
 
@@ -131,14 +134,20 @@ def _step(step: Step, place: str) -> list[str]:
     ]
     if step.overcommitted:
         lines.append("the disk is promised more than it has")
-    for name, stage in (("node", step.nodes), ("disk", step.disks)):
+    for noun, stage in zip(("node", "disk"), stages(step), strict=True):
         if stage:
-            lines += rows([name, "score", "usable bytes"], _weighed(stage), numbers=range(1, 3))
+            body = [[name, one.score, str(one.room)] for name, one in stage]
+            lines += rows([noun, "score", "usable bytes"], body, numbers=range(1, 3))
     return lines
 
 
-def _weighed(stage: tuple[Weighed, ...]) -> list[list[str]]:
-    return [[one.name, one.score, str(one.room)] for one in stage]
+def stages(step: Step) -> tuple[list[tuple[str, Weighed]], list[tuple[str, Weighed]]]:
+    """Who was weighed by full name: nodes, and the disks of the one that won. Either both or none."""
+    node = step.nodes[0].name if step.nodes else ""
+    return (
+        [(one.name, one) for one in step.nodes],
+        [(f"{node}/{one.name}", one) for one in step.disks],
+    )
 
 
 def _changed(of: Derivation, placement: DiskPlacement) -> list[str]:

@@ -5,9 +5,10 @@ from typing import Any
 
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
+from ledger.cli.explain.sections import Sections, losers, rows, why_lost
 from ledger.facts.decision import LotUse
 from ledger.facts.division import ClusterShare, Division, Selection
+from ledger.facts.refusal import Refusal
 
 
 def tell(of: Derivation, division: Division, sections: Sections) -> None:
@@ -72,6 +73,35 @@ def _known(division: Division) -> list[str]:
     if division.names_descend is not None:
         which = "later" if division.names_descend else "earlier"
         lines.append(f"among equal claims the {which} name comes first: the uid says so")
+    return lines
+
+
+def came_and_went(of: Derivation, division: Division) -> list[str]:
+    """Which clusters it may go to came or went since it was divided, or refused, last."""
+    last = None if of.last is None else of.last.decision.outcome
+    if "candidates" not in division.because or not isinstance(last, Division):
+        return []
+    if division.selection is not None or last.selection is not None:
+        return []  # Of those that might have been chosen a record has the chosen ones.
+    assert of.last is not None, "it is a division"
+    by, without = of.last.decision.number, dict(last.losers.named)
+    now = {share.cluster for share in division.shares}
+    before = {share.cluster for share in last.shares}
+    refusal = None if of.ended is None else of.ended.decision.outcome
+    if of.ended is not None and isinstance(refusal, Refusal):
+        by, without = of.ended.decision.number, dict(refusal.losers.named)
+        before = before - without.keys()
+        if refusal.reason == "no_candidate_cluster":
+            before = set()
+    lines = []
+    held = {share.cluster for share in last.shares if share.replicas} | {
+        one for one, _ in last.left
+    }
+    for cluster in sorted(now - before):
+        came = "came back" if cluster in held else "came"
+        why = f"; #{by} had said of it: {why_lost(without[cluster])}" if cluster in without else ""
+        lines.append(f"{cluster} {came}{why}")
+    lines += [f"{cluster} went" for cluster in sorted(before - now)]
     return lines
 
 
