@@ -250,3 +250,28 @@ def test_what_is_short_is_spelled_in_units(database_url: str) -> None:
 
     assert "short by 2Gi (lost memory)" in told
     assert "numbers: lost found 1, lost short memory 2Gi, lost wanted 3" in told
+
+
+def by_room(number: int, replicas: int) -> bytes:
+    """A workload that is divided by what is available."""
+    told = json.loads(web(number, replicas, weights={}))
+    told["data"]["division"] = {"strategy": "dynamic"}
+    return json.dumps(told).encode()
+
+
+def test_who_was_not_weighed_did_not_lose_to_a_stronger_claim(database_url: str) -> None:
+    begun = [cluster_line(1), cluster_line(2), node("c1", "n1", memory="4Gi"), by_room(1, 2)]
+    settle(database_url, [*begun, node("c2", "n1", memory="4Gi"), cluster_line(3), by_room(2, 1)])
+
+    kept = explained(database_url, "shop/web", "--at", "5")
+    fewer = explained(database_url, "shop/web")
+
+    assert (kept["record"]["branch"], fewer["record"]["branch"]) == ("keep", "scale_down")
+    assert kept["sections"]["losers"] == [
+        f"{cluster}: got none: it had none, and what is wanted adds up without it (kept)"
+        for cluster in ("c2", "c3")
+    ]
+    assert fewer["sections"]["losers"] == [
+        f"{cluster}: got none: it had none, and fewer are divided by what is held (no_weight)"
+        for cluster in ("c2", "c3")
+    ]

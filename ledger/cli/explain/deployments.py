@@ -5,7 +5,7 @@ says what every node has now.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ledger.cli.explain import refusals, words
@@ -36,6 +36,12 @@ WHYS: Final[dict[Why, str]] = {
     "proposal": "an approved proposal moved it",
 }
 
+SO_MANY_EACH: Final[Mapping[str, str]] = {
+    "FILL": "FILL brings each node that it chooses to its count, whatever the share is",
+    "EACH": "EACH puts its count on each node that it chooses, whatever the share is",
+}
+"""Rules that give a number to each node, whatever the share."""
+
 NUMBERS_TOLD: Final = 16
 """Instances that a line names; a person counts the others."""
 
@@ -61,6 +67,14 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
             f" {deployment.strategy} (uid {deployment.uid})"
         )
     ]
+    if deployment.strategy in SO_MANY_EACH:
+        lines = [
+            (
+                f"{workload} on nodes of {deployment.cluster} by {deployment.strategy}, for a share of"
+                f" {words.count(deployment.share, 'replica')} (uid {deployment.uid})"
+            ),
+            SO_MANY_EACH[deployment.strategy],
+        ]
     deploy = of.wished.get("deploy")
     if of.wish is not None and isinstance(deploy, dict):
         told = words.wish(deploy, (name for name in sorted(deploy) if deploy[name]))
@@ -155,14 +169,38 @@ def _steps(of: Derivation, deployment: Deployment) -> list[str]:
         lines.append(f"lost and still without a place: {told}")
     if not deployment.complete:
         lines.append(refusals.not_all(of))
-    return lines or [f"nothing was placed ({of.decision.branch})"]
+    return _changed_in_place(of, deployment) + lines or [
+        f"nothing was placed ({of.decision.branch})"
+    ]
+
+
+def _changed_in_place(of: Derivation, deployment: Deployment) -> list[str]:
+    """What those that stay had been confirmed under, where that is changed now."""
+    last = None if of.last is None else of.last.decision.outcome
+    if not isinstance(last, Deployment):
+        return []
+    before = {one.number: one for one in last.instances}
+    changed = Counter(
+        before[one.number].terms
+        for one in deployment.instances
+        if one.number in before
+        and before[one.number].node == one.node
+        and before[one.number].terms != one.terms
+    )
+    return [
+        f"changed where they are: {_instances(count)}, each took {terms_told(terms)}"
+        for terms, count in changed.items()
+    ]
 
 
 def _numbered(numbers: Iterable[tuple[int, str]]) -> str:
     there: dict[str, list[int]] = {}
     for number, node in numbers:
         there.setdefault(node, []).append(number)
-    return "; ".join(f"{_some(there[node])} of {node}" for node in sorted(there))
+    return "; ".join(
+        f"number{'' if len(there[node]) == 1 else 's'} {_some(there[node])} of {node}"
+        for node in sorted(there)
+    )
 
 
 def _some(numbers: list[int]) -> str:

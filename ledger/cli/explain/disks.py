@@ -5,7 +5,7 @@ from typing import Final
 
 from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
+from ledger.cli.explain.sections import ROWS_TOLD, Sections, losers, rows
 from ledger.facts.disk_placement import (
     DiskPlacement,
     Gone,
@@ -15,6 +15,7 @@ from ledger.facts.disk_placement import (
     WhyPlaced,
     WhyReleased,
 )
+from ledger.facts.reason import LOSERS_NAMED
 
 PLACED_BECAUSE: Final[Mapping[WhyPlaced, str]] = {
     "missing": "there were too few",
@@ -62,19 +63,29 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     ]
     sections.last_result += _last(of)
     sections.steps += _steps(of, placement)
-    sections.draw.append("no lot: between equal scores the node's and the disk's name decide")
+    sections.draw.append("no lot: of equal scores the one with more usable bytes, then by name")
     for step in placement.steps:
         sections.losers += [
             f"{step.replica} not on {line}" for line in losers(step.losers) if step.losers.counts
         ]
         sections.losers += [
-            f"{step.replica} not on {name}: {words.LOST_BECAUSE['outranked']}"
+            f"{step.replica} not on {_named([name for name, _ in stage[1:]])}"
             for stage in stages(step)
-            for name, _ in stage[1:]
+            if len(stage) > 1
         ]
     if not sections.losers:
         sections.losers.append("nobody")
     sections.changed += _changed(of, placement)
+
+
+def _named(names: list[str]) -> str:
+    """Those who were weighed and came behind the best."""
+    if len(names) == 1:
+        return f"{names[0]}: {words.LOST_BECAUSE['outranked']}"
+    told = ", ".join(names[:ROWS_TOLD])
+    if len(names) > ROWS_TOLD:
+        told += f" and {len(names) - ROWS_TOLD} more"
+    return f"{told}: each was weighed, and another was better balanced"
 
 
 def where(one: InForce | Gone) -> str:
@@ -92,7 +103,8 @@ def _asked(of: Derivation, placement: DiskPlacement) -> list[str]:
         )
     ]
     if of.wish is not None:
-        told = words.wish(of.wished, (name for name in sorted(of.wished) if of.wished[name]))
+        names = sorted({name for name in of.wished if of.wished[name]} - {"name", "revision"})
+        told = words.wish(of.wished, names)
         lines.append(f"told by event {of.wish.position}: {told}")
     return lines
 
@@ -138,6 +150,8 @@ def _step(step: Step, place: str) -> list[str]:
         if stage:
             body = [[name, one.score, str(one.room)] for name, one in stage]
             lines += rows([noun, "score", "usable bytes"], body, numbers=range(1, 3))
+            if len(stage) == LOSERS_NAMED + 1 < step.candidates:
+                lines.append(f"a record has the best {len(stage)}; `--full` has all")
     return lines
 
 

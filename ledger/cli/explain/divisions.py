@@ -6,7 +6,7 @@ from typing import Any
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows, why_lost
-from ledger.facts.decision import LotUse
+from ledger.facts.decision import Decision, LotUse
 from ledger.facts.division import ClusterShare, Division, Selection
 from ledger.facts.refusal import Refusal
 
@@ -146,6 +146,7 @@ def _losers(of: Derivation, division: Division) -> list[str]:
     drawn = () if of.decision.lot is None else of.decision.lot.draws
     lines = [
         f"{share.cluster}: was in the lot and not drawn"
+        f"{f', and has its whole part, {share.replicas}' if share.replicas else ''}"
         for share in division.shares
         if share.odds is not None and share.cluster not in drawn
     ]
@@ -154,19 +155,23 @@ def _losers(of: Derivation, division: Division) -> list[str]:
             f"{share.cluster}: got none: {why} ({reason})"
             for share in division.shares
             if not share.replicas and share.odds is None
-            for reason, why in [why_none(share, of.decision.lot)]
+            for reason, why in [why_none(share, of.decision)]
         ]
     if lines and not division.losers.counts:
         return lines
     return lines + losers(division.losers)
 
 
-def why_none(share: ClusterShare, lot: LotUse | None) -> tuple[str, str]:
+def why_none(share: ClusterShare, decision: Decision) -> tuple[str, str]:
     """Why a cluster that took part got nothing: a code, and what it means."""
+    if decision.branch == "keep" and share.weight is None:
+        return "kept", "it had none, and what is wanted adds up without it"
+    if decision.branch == "scale_down" and share.weight == 0:
+        return "no_weight", "it had none, and fewer are divided by what is held"
     if not share.weight and share.weight is not None:
         return "no_weight", "its weight, or its room, is 0"
     if share.odds is not None:
-        drawn = "nobody" if lot is None else ", ".join(lot.draws)
+        drawn = "nobody" if decision.lot is None else ", ".join(decision.lot.draws)
         told = f"its whole part is 0, and it was in the lot (odds {share.odds}): {drawn} won"
         return "not_drawn", told
     if share.floor == 0:

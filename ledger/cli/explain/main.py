@@ -195,7 +195,8 @@ class Explained:
         first, *rest = telling.heading(self.of)
         typer.secho(first, bold=True)
         for line in rest:
-            typer.echo(line)
+            for folded in fold(line, indent=""):
+                typer.echo(folded)
         answers = ("PENDING", "WHY NOT", "CHECKED")
         for name, lines in page(self.sections):
             if self.why_not is not None and name not in answers:
@@ -218,6 +219,7 @@ async def _explained(
     called: str = "--at",
     again_from: str | None = None,
 ) -> Explained | Undecided:
+    what = what.strip()
     named = await finding.fleet_of(connection, fleet, what)
     position = await finding.position_at(connection, named, at, called=called)
     until = NEWEST if position is None else position

@@ -97,6 +97,8 @@ def _last(of: Derivation) -> list[str]:
         return ["none: it was never served"]
     last = of.last.decision
     stays = "stays in force"
-    if "lost" in of.decision.outcome.because:
+    if last.kind == "allocation":
+        stays = "goes on as far as its tasks still run"
+    elif "lost" in of.decision.outcome.because:
         stays = "stays in force as far as it was not lost"
     return [f"#{last.number} at position {last.position} ({last.branch}) {stays}"]

@@ -79,15 +79,15 @@ def page(sections: Sections) -> list[tuple[str, list[str]]]:
     ]
 
 
-def fold(line: str) -> list[str]:
+def fold(line: str, *, indent: str = INDENT) -> list[str]:
     """A line of prose as several; what has columns, or is for a shell, is left as it is."""
-    if len(line) <= WIDTH - len(INDENT) or INDENT in line or line.startswith("echo "):
-        return [f"{INDENT}{line}" if line else ""]
+    if len(line) <= WIDTH - len(indent) or INDENT in line or line.startswith("echo "):
+        return [f"{indent}{line}" if line else ""]
     return wrap(
         line,
         WIDTH,
-        initial_indent=INDENT,
-        subsequent_indent=INDENT * 2,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}{INDENT}",
         break_long_words=False,
         break_on_hyphens=False,
     )

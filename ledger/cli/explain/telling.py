@@ -76,6 +76,8 @@ def _branch(of: Derivation) -> str | None:
             return rounds.ways(of.outcome, branch)
         case Incident(what=what):
             return others.FOUND[what]
+        case DiskPlacement() if branch == "replaced":
+            return "what was lost or broke has others in its place"
         case _ if branch == "keep" and of.ended is not None:
             return "the last result fits again, nothing moves"
         case _:
@@ -254,7 +256,7 @@ def placed(places: Sequence[Place]) -> list[str]:
         ]
         for place in places
     ]
-    return rows(["kind", "where", "count", "by", "since event"], body, numbers=range(2, 5))
+    return rows(["kind", "where", "count", "as of", "since event"], body, numbers=range(2, 5))
 
 
 def plain(

@@ -324,7 +324,7 @@ def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     if share.replicas:
         return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
     number = recorded.decision.number
-    reason, why = why_none(share, recorded.decision.lot)
+    reason, why = why_none(share, recorded.decision)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
     return WhyNot(share.cluster, "lost", recorded.name, reason, (line,))
 

@@ -146,7 +146,7 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "target_unavailable": "nothing new may go where something would move",
     "unsuitable": "something does not want to be where it would move",
     "no_room": "there is too little room where something would move",
-    "unknown_subject": "there is nothing of that name to be proposed about",
+    "unknown_subject": "nothing of that name has places that could be moved",
     "invalid_cpu": "what it asks for of cpu means nothing",
     "invalid_volume": "one of the volumes it asks for means nothing",
 }
