@@ -152,6 +152,18 @@ def test_a_refused_job_goes_on_with_the_tasks_that_run() -> None:
     ]
 
 
+def test_who_took_no_part_did_not_lose_to_a_stronger_claim() -> None:
+    told = [
+        line
+        for of in derivations(lived((SCENARIOS / "aggregated.txt").read_text("utf-8")))
+        for line in telling.tell(of, []).losers
+        if of.decision.branch != "keep"
+    ]
+
+    assert [line for line in told if line.endswith("others had room enough (no_part)")]
+    assert not [line for line in told if "stronger claim" in line]
+
+
 def test_numbers_of_instances_are_not_taken_for_how_many() -> None:
     told = [
         line

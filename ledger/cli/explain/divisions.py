@@ -166,6 +166,8 @@ def why_none(share: ClusterShare, decision: Decision) -> tuple[str, str]:
     """Why a cluster that took part got nothing: a code, and what it means."""
     if decision.branch == "keep" and share.weight is None:
         return "kept", "it had none, and what is wanted adds up without it"
+    if share.weight is None:
+        return "no_part", "it took no part: others had room enough"
     if decision.branch == "scale_down" and share.weight == 0:
         return "no_weight", "it had none, and fewer are divided by what is held"
     if not share.weight and share.weight is not None:

@@ -45,11 +45,11 @@ def wished_since(told: Told, refused: Mapping[str, Any]) -> str:
     return f"wished since, by event {told.position}: {words.other_wish(refused, told.data)}"
 
 
-def short(refusal: Refusal, subject: str) -> list[str]:
+def short(refusal: Refusal, subject: str, *, numbers: str = "numbers") -> list[str]:
     """What is short, by how much, and what that waits for."""
     lines = [f"{words.reason(refusal.reason)}."]
     if refusal.detail:
-        lines.append(f"numbers: {words.amounts(refusal.detail)}")
+        lines.append(f"{numbers}: {words.amounts(refusal.detail)}")
     lines += [
         f"short by {words.amount(what, missing)} ({what})"
         for what, missing in words.short_by(refusal)

@@ -217,7 +217,7 @@ def pending(
                 f"{decision.subject} waits {wanted}: refused by #{decision.number} at event"
                 f" {decision.position}"
             ),
-            *refusals.short(refusal, decision.subject),
+            *refusals.short(refusal, decision.subject, numbers="numbers then"),
             *(
                 [refusals.wished_since(since, one.wish.data)]
                 if since is not None and one.wish is not None and since.position != waiting
