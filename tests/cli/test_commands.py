@@ -425,7 +425,7 @@ def test_every_command_is_listed_and_teaches(ledger: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["simulate", "verify", "diff", "what-if", "prove", "recover", "witness"]
+    "command", ["simulate", "verify", "explain", "diff", "what-if", "prove", "recover", "witness"]
 )
 def test_help_has_examples_that_can_be_typed(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -441,6 +441,17 @@ def test_help_has_examples_that_can_be_typed(
         typed = shlex.split(example.partition(" > ")[0])
         with taught.make_context(command, typed) as parsed:
             assert not parsed.args, example
+
+
+def test_the_examples_of_explain_are_answered_after_the_demo(ledger: Command) -> None:
+    group = cast("TyperGroup", get_command(as_asked(["explain"])))
+    examples = re.findall(r"`ledger (explain [^`]*)`", group.commands["explain"].help or "")
+
+    ledger.json("demo", "--rate", "0")
+
+    assert examples
+    for example in examples:
+        assert ledger(*shlex.split(example)).stdout, example
 
 
 def test_a_command_is_loaded_without_the_others() -> None:

@@ -25,6 +25,14 @@ WAYS: Final[Mapping[Way, str]] = {
 }
 
 
+def ways(outcome: Allocation | Eviction, branch: str) -> str:
+    """How tasks were placed, or why some had to go, as the branch spells it."""
+    if isinstance(outcome, Eviction):
+        return "tasks had to go so that others could run"
+    told = [told for way, told in WAYS.items() if way in branch.split("+")]
+    return f"tasks got places {' and '.join(told)}"
+
+
 def tell(of: Derivation, outcome: Allocation | Eviction, sections: Sections) -> None:
     """Everything a record says of a job's part in a round."""
     sections.asked += _asked(of, outcome)
