@@ -282,6 +282,12 @@ $$;
 
 ALTER FUNCTION ledger.detach_partition(p_ordinal bigint) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.exact_share(held numeric, whole numeric) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (((div(held, gcd(held, whole)))::text || '/'::text) || (div(whole, gcd(held, whole)))::text);
+
+ALTER FUNCTION ledger.exact_share(held numeric, whole numeric) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.forks_before(at bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ARRAY(SELECT (((LEAST(forks_before.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") << "bit"."bit") FROM generate_series(0, 61) "bit"("bit") WHERE ((((LEAST(forks_before.at, '9223372036854775806'::bigint) + 1) >> "bit"."bit") & (1)::bigint) = 1) ORDER BY "bit"."bit");
@@ -455,6 +461,12 @@ CREATE FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) RETURNS
 $$;
 
 ALTER FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) OWNER TO ledger_owner;
+
+CREATE FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE resource WHEN 'cpu'::text THEN CASE WHEN (cpu > (0)::numeric) THEN ((amount * GREATEST(memory, (1)::numeric)) * GREATEST(storage, (1)::numeric)) ELSE (0)::numeric END WHEN 'memory'::text THEN CASE WHEN (memory > (0)::numeric) THEN ((amount * GREATEST(cpu, (1)::numeric)) * GREATEST(storage, (1)::numeric)) ELSE (0)::numeric END ELSE CASE WHEN (storage > (0)::numeric) THEN ((amount * GREATEST(cpu, (1)::numeric)) * GREATEST(memory, (1)::numeric)) ELSE (0)::numeric END END;
+
+ALTER FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -921,12 +933,10 @@ CREATE TABLE ledger.fair_shares (
     namespace text NOT NULL,
     resource text NOT NULL,
     number bigint NOT NULL,
-    weight numeric NOT NULL,
     requested numeric NOT NULL,
     deserved numeric NOT NULL,
     deserved_exact text NOT NULL,
     allocated numeric NOT NULL,
-    weighted_share text NOT NULL,
     from_position bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
@@ -940,12 +950,10 @@ CREATE TABLE ledger.past_fair_shares (
     namespace text CONSTRAINT fair_shares_namespace_not_null NOT NULL,
     resource text CONSTRAINT fair_shares_resource_not_null NOT NULL,
     number bigint CONSTRAINT fair_shares_number_not_null NOT NULL,
-    weight numeric CONSTRAINT fair_shares_weight_not_null NOT NULL,
     requested numeric CONSTRAINT fair_shares_requested_not_null NOT NULL,
     deserved numeric CONSTRAINT fair_shares_deserved_not_null NOT NULL,
     deserved_exact text CONSTRAINT fair_shares_deserved_exact_not_null NOT NULL,
     allocated numeric CONSTRAINT fair_shares_allocated_not_null NOT NULL,
-    weighted_share text CONSTRAINT fair_shares_weighted_share_not_null NOT NULL,
     from_position bigint DEFAULT 0 CONSTRAINT fair_shares_from_position_not_null NOT NULL,
     until_position bigint NOT NULL,
     fork bigint NOT NULL
@@ -959,12 +967,10 @@ CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
     namespace,
     resource,
     number,
-    weight,
     requested,
     deserved,
     deserved_exact,
     allocated,
-    weighted_share,
     from_position,
     until_position,
     fork
@@ -973,12 +979,10 @@ CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
             o.namespace,
             o.resource,
             o.number,
-            o.weight,
             o.requested,
             o.deserved,
             o.deserved_exact,
             o.allocated,
-            o.weighted_share,
             o.from_position,
             o.until_position,
             o.fork
@@ -989,12 +993,10 @@ CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
             o.namespace,
             o.resource,
             o.number,
-            o.weight,
             o.requested,
             o.deserved,
             o.deserved_exact,
             o.allocated,
-            o.weighted_share,
             o.from_position,
             NULL::bigint,
             NULL::bigint
@@ -1004,20 +1006,126 @@ CREATE VIEW ledger.fair_shares_over_time WITH (security_barrier='true') AS
 
 ALTER VIEW ledger.fair_shares_over_time OWNER TO ledger_owner;
 
+CREATE TABLE ledger.namespace_weights (
+    fleet integer NOT NULL,
+    namespace text NOT NULL,
+    weight numeric NOT NULL,
+    from_position bigint NOT NULL
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.namespace_weights ALTER COLUMN fleet SET (n_distinct=10);
+
+ALTER TABLE ledger.namespace_weights OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_namespace_weights (
+    fleet integer CONSTRAINT namespace_weights_fleet_not_null NOT NULL,
+    namespace text CONSTRAINT namespace_weights_namespace_not_null NOT NULL,
+    weight numeric CONSTRAINT namespace_weights_weight_not_null NOT NULL,
+    from_position bigint CONSTRAINT namespace_weights_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_namespace_weights OWNER TO ledger_owner;
+
+CREATE VIEW ledger.namespace_weights_over_time WITH (security_barrier='true') AS
+ SELECT fleet AS fleet_number,
+    namespace,
+    weight,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
+            o.namespace,
+            o.weight,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_namespace_weights o
+        UNION ALL
+         SELECT o.fleet,
+            o.namespace,
+            o.weight,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.namespace_weights o) w
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
+
+ALTER VIEW ledger.namespace_weights_over_time OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_shared_totals (
+    fleet integer CONSTRAINT shared_totals_fleet_not_null NOT NULL,
+    resource text CONSTRAINT shared_totals_resource_not_null NOT NULL,
+    total numeric CONSTRAINT shared_totals_total_not_null NOT NULL,
+    from_position bigint CONSTRAINT shared_totals_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_shared_totals OWNER TO ledger_owner;
+
+CREATE TABLE ledger.shared_totals (
+    fleet integer NOT NULL,
+    resource text NOT NULL,
+    total numeric NOT NULL,
+    from_position bigint NOT NULL
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.shared_totals ALTER COLUMN fleet SET (n_distinct=10);
+
+ALTER TABLE ledger.shared_totals OWNER TO ledger_owner;
+
+CREATE VIEW ledger.shared_totals_over_time WITH (security_barrier='true') AS
+ SELECT fleet AS fleet_number,
+    resource,
+    total,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
+            o.resource,
+            o.total,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_shared_totals o
+        UNION ALL
+         SELECT o.fleet,
+            o.resource,
+            o.total,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.shared_totals o) t
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
+
+ALTER VIEW ledger.shared_totals_over_time OWNER TO ledger_owner;
+
 CREATE VIEW ledger_api.fair_shares WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     s.queue,
     s.namespace,
     s.resource,
     s.number,
-    s.weight,
+    COALESCE(w.weight, (1)::numeric) AS weight,
     s.requested,
     s.deserved,
     s.deserved_exact,
     s.allocated,
-    s.weighted_share
-   FROM (ledger.fair_shares s
-     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)));
+    ledger.exact_share(held.part, (held.whole * COALESCE(w.weight, (1)::numeric))) AS weighted_share
+   FROM ((((((ledger.fair_shares s
+     JOIN ledger.seen_fleets f ON ((f.number = s.fleet)))
+     LEFT JOIN ledger.namespace_weights w ON (((w.fleet = s.fleet) AND (w.namespace = s.namespace))))
+     LEFT JOIN ledger.shared_totals c ON (((c.fleet = s.fleet) AND (c.resource = 'cpu'::text))))
+     LEFT JOIN ledger.shared_totals m ON (((m.fleet = s.fleet) AND (m.resource = 'memory'::text))))
+     LEFT JOIN ledger.shared_totals d ON (((d.fleet = s.fleet) AND (d.resource = 'storage'::text))))
+     CROSS JOIN LATERAL ( SELECT max(ledger.of_whole(o.resource, o.allocated, c.total, m.total, d.total)) AS part,
+            ((GREATEST(c.total, (1)::numeric) * GREATEST(m.total, (1)::numeric)) * GREATEST(d.total, (1)::numeric)) AS whole
+           FROM ledger.fair_shares o
+          WHERE ((o.fleet = s.fleet) AND (o.queue = s.queue) AND (o.namespace = s.namespace))) held);
 
 ALTER VIEW ledger_api.fair_shares OWNER TO ledger_owner;
 
@@ -1031,7 +1139,7 @@ COMMENT ON COLUMN ledger_api.fair_shares.namespace IS 'The namespace.';
 
 COMMENT ON COLUMN ledger_api.fair_shares.resource IS 'The resource that is counted: cpu in milli-cores, memory and storage in bytes.';
 
-COMMENT ON COLUMN ledger_api.fair_shares.number IS 'The decision that said so last: the first of its round.';
+COMMENT ON COLUMN ledger_api.fair_shares.number IS 'The decision that told last what is requested, deserved and allocated: the first of its round.';
 
 COMMENT ON COLUMN ledger_api.fair_shares.weight IS 'What the namespace weighs.';
 
@@ -1043,78 +1151,139 @@ COMMENT ON COLUMN ledger_api.fair_shares.deserved_exact IS 'The same exactly, as
 
 COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in the queue.';
 
-COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, divided by its weight, as num/den.';
+COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, of what there was to share out in the last round, divided by its weight, as num/den.';
 
 CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fair_shares
     LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT fair_shares_as_of.fleet AS fleet,
-     r.queue,
-     r.namespace,
-     r.resource,
-     r.number,
-     r.weight,
-     r.requested,
-     r.deserved,
-     r.deserved_exact,
-     r.allocated,
-     r.weighted_share
-    FROM ( SELECT t.fleet_number,
-             t.queue,
-             t.namespace,
-             t.resource,
-             t.number,
-             t.weight,
-             t.requested,
-             t.deserved,
-             t.deserved_exact,
-             t.allocated,
-             t.weighted_share,
-             t.from_position,
-             t.until_position,
-             t.fork
-            FROM ledger.fair_shares_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
+     s.queue,
+     s.namespace,
+     s.resource,
+     s.number,
+     COALESCE(w.weight, (1)::numeric) AS "coalesce",
+     s.requested,
+     s.deserved,
+     s.deserved_exact,
+     s.allocated,
+     ledger.exact_share(max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage)) OVER (PARTITION BY s.queue, s.namespace), (((GREATEST(t.cpu, (1)::numeric) * GREATEST(t.memory, (1)::numeric)) * GREATEST(t.storage, (1)::numeric)) * COALESCE(w.weight, (1)::numeric))) AS exact_share
+    FROM ((( SELECT t_1.fleet_number,
+             t_1.queue,
+             t_1.namespace,
+             t_1.resource,
+             t_1.number,
+             t_1.requested,
+             t_1.deserved,
+             t_1.deserved_exact,
+             t_1.allocated,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.fair_shares_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t.until_position > fair_shares_as_of."position"))
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.queue,
-             t.namespace,
-             t.resource,
-             t.number,
-             t.weight,
-             t.requested,
-             t.deserved,
-             t.deserved_exact,
-             t.allocated,
-             t.weighted_share,
-             t.from_position,
-             t.until_position,
-             t.fork
-            FROM ledger.fair_shares_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
+          SELECT t_1.fleet_number,
+             t_1.queue,
+             t_1.namespace,
+             t_1.resource,
+             t_1.number,
+             t_1.requested,
+             t_1.deserved,
+             t_1.deserved_exact,
+             t_1.allocated,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.fair_shares_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t.from_position <= fair_shares_as_of."position"))
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
          UNION ALL
-          SELECT t.fleet_number,
-             t.queue,
-             t.namespace,
-             t.resource,
-             t.number,
-             t.weight,
-             t.requested,
-             t.deserved,
-             t.deserved_exact,
-             t.allocated,
-             t.weighted_share,
-             t.from_position,
-             t.until_position,
-             t.fork
-            FROM ledger.fair_shares_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
+          SELECT t_1.fleet_number,
+             t_1.queue,
+             t_1.namespace,
+             t_1.resource,
+             t_1.number,
+             t_1.requested,
+             t_1.deserved,
+             t_1.deserved_exact,
+             t_1.allocated,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.fair_shares_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= fair_shares_as_of."position"))) r
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) s
+      LEFT JOIN ( SELECT t_1.fleet_number,
+             t_1.namespace,
+             t_1.weight,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.namespace_weights_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
+         UNION ALL
+          SELECT t_1.fleet_number,
+             t_1.namespace,
+             t_1.weight,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.namespace_weights_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+         UNION ALL
+          SELECT t_1.fleet_number,
+             t_1.namespace,
+             t_1.weight,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.namespace_weights_over_time t_1
+           WHERE ((t_1.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) w USING (namespace))
+      CROSS JOIN ( SELECT max(r.total) FILTER (WHERE (r.resource = 'cpu'::text)) AS cpu,
+             max(r.total) FILTER (WHERE (r.resource = 'memory'::text)) AS memory,
+             max(r.total) FILTER (WHERE (r.resource = 'storage'::text)) AS storage
+            FROM ( SELECT t_1.fleet_number,
+                     t_1.resource,
+                     t_1.total,
+                     t_1.from_position,
+                     t_1.until_position,
+                     t_1.fork
+                    FROM ledger.shared_totals_over_time t_1
+                   WHERE ((t_1.fleet_number = ( SELECT f.number
+                            FROM ledger.seen_fleets f
+                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
+                 UNION ALL
+                  SELECT t_1.fleet_number,
+                     t_1.resource,
+                     t_1.total,
+                     t_1.from_position,
+                     t_1.until_position,
+                     t_1.fork
+                    FROM ledger.shared_totals_over_time t_1
+                   WHERE ((t_1.fleet_number = ( SELECT f.number
+                            FROM ledger.seen_fleets f
+                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+                 UNION ALL
+                  SELECT t_1.fleet_number,
+                     t_1.resource,
+                     t_1.total,
+                     t_1.from_position,
+                     t_1.until_position,
+                     t_1.fork
+                    FROM ledger.shared_totals_over_time t_1
+                   WHERE ((t_1.fleet_number = ( SELECT f.number
+                            FROM ledger.seen_fleets f
+                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) r) t)
    WHERE ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position");
 END;
 
@@ -4781,6 +4950,9 @@ ALTER TABLE ONLY ledger.job_books
 ALTER TABLE ONLY ledger.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (fleet, duty);
 
+ALTER TABLE ONLY ledger.namespace_weights
+    ADD CONSTRAINT namespace_weights_pkey PRIMARY KEY (fleet, namespace);
+
 ALTER TABLE ONLY ledger.node_books
     ADD CONSTRAINT node_books_pkey PRIMARY KEY (fleet, cluster, node);
 
@@ -4828,6 +5000,9 @@ ALTER TABLE ONLY ledger.running_tasks
 
 ALTER TABLE ONLY ledger.schema_version
     ADD CONSTRAINT schema_version_pkc PRIMARY KEY (version_num);
+
+ALTER TABLE ONLY ledger.shared_totals
+    ADD CONSTRAINT shared_totals_pkey PRIMARY KEY (fleet, resource);
 
 ALTER TABLE ONLY ledger.snapshot_parts
     ADD CONSTRAINT snapshot_parts_pkey PRIMARY KEY (snapshot, part);
@@ -4894,6 +5069,8 @@ CREATE INDEX past_fair_shares_by_fork ON ledger.past_fair_shares USING btree (fl
 
 CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet, fork, until_position, from_position);
 
+CREATE INDEX past_namespace_weights_by_fork ON ledger.past_namespace_weights USING btree (fleet, fork, until_position, from_position);
+
 CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX past_placed_by_by_fork ON ledger.past_placed_by USING btree (fleet, fork, until_position, from_position);
@@ -4907,6 +5084,8 @@ CREATE INDEX past_placements_by_subject ON ledger.past_placements USING btree (f
 CREATE INDEX past_queue_books_by_fork ON ledger.past_queue_books USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX past_running_tasks_by_fork ON ledger.past_running_tasks USING btree (fleet, fork, until_position, from_position);
+
+CREATE INDEX past_shared_totals_by_fork ON ledger.past_shared_totals USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX placements_by_node ON ledger.placements USING btree (cluster, NULLIF(node, ''::text), fleet);
 
@@ -5004,6 +5183,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_fair_shares F
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_job_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_namespace_weights FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_open_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placed_by FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5013,6 +5194,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placements FO
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_queue_books FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_running_tasks FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_shared_totals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.published FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5104,6 +5287,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_fair_shares FOR EACH
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_job_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_namespace_weights FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_open_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_placed_by FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -5113,6 +5298,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_placements FOR EACH 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_queue_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_running_tasks FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_shared_totals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.published FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5285,6 +5472,14 @@ GRANT ALL ON FUNCTION ledger.decided_at(fleet text, moment timestamp with time z
 REVOKE ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.detach_partition(p_ordinal bigint) TO ledger_maintainer;
 
+REVOKE ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.exact_share(held numeric, whole numeric) TO ledger_signer;
+
 REVOKE ALL ON FUNCTION ledger.forks_before(at bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_reader;
 GRANT ALL ON FUNCTION ledger.forks_before(at bigint) TO ledger_maintainer;
@@ -5364,6 +5559,14 @@ GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.open_epoch(p_topic text, p_partition integer, p_owner text) TO ledger_writer;
@@ -5477,6 +5680,44 @@ GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_writer;
 GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_decider;
 GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.fair_shares_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.namespace_weights TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.namespace_weights TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.namespace_weights TO ledger_decider;
+GRANT SELECT ON TABLE ledger.namespace_weights TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.namespace_weights TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_namespace_weights TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_namespace_weights TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_namespace_weights TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_namespace_weights TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_namespace_weights TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.namespace_weights_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_shared_totals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_shared_totals TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_shared_totals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_shared_totals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_shared_totals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.shared_totals TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.shared_totals TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.shared_totals TO ledger_decider;
+GRANT SELECT ON TABLE ledger.shared_totals TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.shared_totals TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.shared_totals_over_time TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_reader;
 GRANT SELECT ON TABLE ledger_api.fair_shares TO ledger_maintainer;

@@ -1,17 +1,18 @@
 """How namespaces stand in their queues after a round, and what was used before counts for.
 
+Told is what is not as it was told last, as ``ledger.facts.fair_share`` lays it out.
+
 Where the policy has a ``history``, what was used before counts on top of what is held, in the order of
 namespaces and nowhere else. That it fades makes no round due: it changes who is next, and nobody is
 while there is no room.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from operator import add
 from typing import Final, NamedTuple
 
 from ledger.core.fairshare.deserved import Claim
-from ledger.core.fairshare.orders import ShareOfTotal
 from ledger.core.fairshare.resources import (
     NamespaceName,
     QueueName,
@@ -23,14 +24,19 @@ from ledger.decisions import versions
 from ledger.decisions.contest import Contest, takes
 from ledger.decisions.round_steps import Came, space_of, used_now
 from ledger.decisions.spare import RESOURCES
-from ledger.facts.fair_share import NamespaceShare, PastCharge
+from ledger.facts.fair_share import (
+    USUAL_WEIGHT,
+    NamespaceShare,
+    NamespaceWeight,
+    PastCharge,
+    RoundTold,
+    Total,
+)
 from ledger.reducers.tasks import NO_USE, QueueNamespace
 from ledger.reducers.world import World
 
 _NOTHING: Final[Vector] = (0,) * len(RESOURCES)
 _NONE: Final = Fraction(0)
-_OF_KEY: Final = 3
-"""So many of a row's values say whose it is: its queue, its namespace and the resource."""
 
 
 class _Wants(NamedTuple):
@@ -40,29 +46,61 @@ class _Wants(NamedTuple):
     weight: int
     held: Vector
     wanted: Vector
-    weighted: Fraction
-    """The dominant share of what it holds, per weight."""
 
 
-def shares(world: World, contest: Contest, came: Came) -> tuple[NamespaceShare, ...]:
-    """How namespaces stand in their queues, where that is not what was told last."""
+def told(world: World, contest: Contest, came: Came, number: int) -> RoundTold:
+    """What the first decision of a round says for all of them."""
     rules = versions.fairshare(world.policy.algorithms.fairshare)
+    by_queue = _wants(world, contest, came)
+    total = Total(*along(RESOURCES, contest.total))
+    return RoundTold(
+        number,
+        None if total == world.jobs.told_total else total,
+        _weights(world, by_queue),
+        _shares(world, came, rules, by_queue),
+        _past_uses(contest),
+    )
+
+
+def _weights(world: World, by_queue: Mapping[str, Sequence[_Wants]]) -> tuple[NamespaceWeight, ...]:
+    """What namespaces weigh, where that is not what was told last."""
+    before = world.jobs.told_weights
+    now = dict.fromkeys(before, USUAL_WEIGHT)
+    now.update((one.namespace, one.weight) for inside in by_queue.values() for one in inside)
+    return tuple(
+        NamespaceWeight(name, weight)
+        for name, weight in sorted(now.items())
+        if weight != before.get(name, USUAL_WEIGHT)
+    )
+
+
+def _shares(
+    world: World,
+    came: Came,
+    rules: versions.FairshareRules,
+    by_queue: Mapping[str, Sequence[_Wants]],
+) -> tuple[NamespaceShare, ...]:
+    """How namespaces stand in their queues, where that is not what was told last."""
     before = dict(world.jobs.shares)
     rows: list[NamespaceShare] = []
-    for share in _standing(world, contest, came, rules):
-        was = before.pop(share[:_OF_KEY], None)
-        if was is None or not _is_the_same(was, share):
-            rows.append(share)
-    if not before:
-        return tuple(rows)
-    rows += [
-        share._replace(requested=0, deserved=_NONE, allocated=0, weighted_share=_NONE)
-        for share in before.values()
-    ]
-    return tuple(sorted(rows, key=lambda share: share[:_OF_KEY]))
+    for queue, inside in by_queue.items():
+        deserved = came.played.shared.of(QueueName(queue))
+        for place, resource in enumerate(RESOURCES):
+            parts = _parts(rules, deserved[resource], inside, place)
+            for wants, part in zip(inside, parts, strict=True):
+                asked, holds = wants.wanted[place], wants.held[place]
+                if not asked:
+                    continue
+                was = before.pop((queue, wants.namespace, resource), None)
+                if was is None or not _is_so(was, asked, part, holds):
+                    rows.append(
+                        NamespaceShare(queue, wants.namespace, resource, asked, part, holds)
+                    )
+    rows += [share._replace(requested=0, deserved=_NONE, allocated=0) for share in before.values()]
+    return tuple(sorted(rows, key=lambda share: (share.queue, share.namespace, share.resource)))
 
 
-def past_uses(contest: Contest) -> tuple[PastCharge, ...]:
+def _past_uses(contest: Contest) -> tuple[PastCharge, ...]:
     """What past use counted for, of everybody and everything for which it was anything."""
     return tuple(
         PastCharge(queue, namespace, resource, charged[resource])
@@ -71,10 +109,8 @@ def past_uses(contest: Contest) -> tuple[PastCharge, ...]:
     )
 
 
-def _standing(
-    world: World, contest: Contest, came: Came, rules: versions.FairshareRules
-) -> Iterator[NamespaceShare]:
-    """Every namespace in every queue, in every resource that it holds or waits for, in order."""
+def _wants(world: World, contest: Contest, came: Came) -> dict[str, list[_Wants]]:
+    """Every namespace in every queue, in order of both."""
     jobs = world.jobs.of
     waiting: dict[QueueNamespace, Vector] = {}
     wanting = [(subject, job.request) for subject, job in contest.jobs.items()]
@@ -91,27 +127,14 @@ def _standing(
         waiting[key] = has[0] + left * cpu, has[1] + left * memory, has[2] + left * storage
     used = used_now(world, contest, came)
     weights = read_off.weights(world, contest)
-    of_total = ShareOfTotal(along(RESOURCES, contest.total), max(weights.values(), default=1))
     by_queue: dict[str, list[_Wants]] = {}
     for key in sorted({*used, *waiting}):
         use = used.get(key, NO_USE)
         held: Vector = (use.cpu, use.memory, use.storage)
         wanted = tuple(map(add, held, waiting[key])) if key in waiting else held
         weight = weights[NamespaceName(key.namespace)]
-        wants = _Wants(key.namespace, weight, held, wanted, of_total.share(held, weight))
-        by_queue.setdefault(key.queue, []).append(wants)
-    for queue, inside in by_queue.items():
-        deserved = came.played.shared.of(QueueName(queue))
-        parts = [
-            _parts(rules, deserved[resource], inside, place)
-            for place, resource in enumerate(RESOURCES)
-        ]
-        for place, (namespace, weight, held, wanted, weighted) in enumerate(inside):
-            for resource, asked, holds, part in zip(RESOURCES, wanted, held, parts, strict=True):
-                if asked:
-                    yield NamespaceShare(
-                        queue, namespace, resource, weight, asked, part[place], holds, weighted
-                    )
+        by_queue.setdefault(key.queue, []).append(_Wants(key.namespace, weight, held, wanted))
+    return by_queue
 
 
 def _parts(
@@ -124,10 +147,10 @@ def _parts(
     return rules.fill(deserved, claims).parts
 
 
-def _is_the_same(one: NamespaceShare, other: NamespaceShare) -> bool:
-    """Whether two rows tell the same."""
-    # That of the weighted shares is looked at first: with the total all of them change.
+def _is_so(told: NamespaceShare, asked: int, part: Fraction, holds: int) -> bool:
+    """Whether it was told so."""
     return (
-        one.weighted_share.as_integer_ratio() == other.weighted_share.as_integer_ratio()
-        and one == other
+        told.requested == asked
+        and told.allocated == holds
+        and told.deserved.as_integer_ratio() == part.as_integer_ratio()
     )

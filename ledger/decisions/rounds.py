@@ -15,7 +15,7 @@ from ledger.decisions import contest as read_off
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.contest import Contest
 from ledger.decisions.round_refusals import refusals
-from ledger.decisions.round_shares import past_uses, shares
+from ledger.decisions.round_shares import told
 from ledger.decisions.round_steps import Came, cluster_and_node, known_jobs, play
 from ledger.facts.allocation import Allocation, Placed, Way
 from ledger.facts.canonical import Plain, canonical, digest_of, together
@@ -41,9 +41,9 @@ def answer(world: World) -> Sequence[Answered]:
     inputs = digest_of(spelled(world, contest)).hex()
     version = world.policy.algorithms.fairshare
     if outcomes:
-        told = RoundTold(number, shares(world, contest, came), past_uses(contest))
         subject, branch, outcome = outcomes[0]
-        outcomes[0] = subject, branch, replace(outcome, round=told)
+        of_all = told(world, contest, came, number)
+        outcomes[0] = subject, branch, replace(outcome, round=of_all)
     return [
         *(
             Answered(

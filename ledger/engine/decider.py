@@ -396,6 +396,11 @@ class Decider:
                 batch = await self._fold(batch.world, page, behind=behind, meanwhile=batch)
             else:
                 await self._write(batch)
+                if loop.time() >= until:
+                    return True
+                # What came meanwhile is written together with what was left.
+                page = await self._read(batch.world.position)
+                behind = len(page) == self._pace.events
                 batch = await self._fold(batch.world, page, behind=behind)
 
     async def _read(self, first: Position) -> list[StoredEvent]:

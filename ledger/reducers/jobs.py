@@ -20,7 +20,7 @@ from ledger.facts.allocation import Allocation
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
-from ledger.facts.fair_share import RoundTold
+from ledger.facts.fair_share import USUAL_WEIGHT, RoundTold
 from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
@@ -456,9 +456,14 @@ def _told(world: World, told: RoundTold) -> World:
     """A decision of a round is folded: the first one closes it and says how namespaces stand."""
     if not world.jobs.rounds.done:
         world = rounds.closed(world)
-    if not told.shares:
+    if not told.tells:
         return world
-    # Most often all of them at once.
+    weights = world.jobs.told_weights.mutate()
+    for namespace, weight in told.weights:
+        if weight == USUAL_WEIGHT:
+            weights.pop(namespace, None)
+        else:
+            weights[namespace] = weight
     shares = world.jobs.shares.mutate()
     for share in told.shares:
         key = (share.queue, share.namespace, share.resource)
@@ -466,7 +471,13 @@ def _told(world: World, told: RoundTold) -> World:
             shares[key] = share
         else:
             shares.pop(key, None)
-    return replace(world, jobs=replace(world.jobs, shares=shares.finish()))
+    jobs = replace(
+        world.jobs,
+        told_total=world.jobs.told_total if told.total is None else told.total,
+        told_weights=weights.finish(),
+        shares=shares.finish(),
+    )
+    return replace(world, jobs=jobs)
 
 
 def _put(world: World, subject: Subject, tasks: Tasks) -> World:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from immutables import Map
 
 from ledger.facts.allocation import TaskRequest
-from ledger.facts.fair_share import NamespaceShare
+from ledger.facts.fair_share import NOTHING_YET, USUAL_WEIGHT, NamespaceShare, Total
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Holding, Loose
@@ -184,6 +184,10 @@ class Jobs:
     weights: Map[str, Map[Subject, int]]
     """What quotas say of their namespace's weight; those that say 1 or nothing are not listed."""
     rounds: Rounds
+    told_total: Total
+    """What there was to share out, as a round told it last."""
+    told_weights: Map[str, int]
+    """As rounds told them last, of namespaces that weigh something else than is usual."""
     shares: Map[tuple[str, str, str], NamespaceShare]
     """As rounds told them last: by queue, namespace and resource."""
     kept: Kept = field(default_factory=Kept, compare=False, repr=False, metadata={BESIDE: True})
@@ -192,7 +196,7 @@ class Jobs:
         """What a namespace weighs: the most that one of its quotas says."""
         said = self.weights.get(namespace)
         # The largest of them is the same in every order.
-        return 1 if said is None else max(said.values())
+        return USUAL_WEIGHT if said is None else max(said.values())
 
 
 NO_USE: Final = Use(0, 0, 0, 0)
@@ -225,6 +229,8 @@ def no_jobs() -> Jobs:
             within=False,
             done=False,
         ),
+        told_total=NOTHING_YET,
+        told_weights=Map(),
         shares=Map(),
     )
 

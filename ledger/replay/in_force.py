@@ -17,18 +17,20 @@ from ledger.replay.followed import Followed
 from ledger.replay.report import Divergence
 from ledger.replay.stored_rows import StoredRows, shown, unlike
 from ledger.units import Subject
-from ledger.views.allocations import share_changes
+from ledger.views.allocations import share_changes, total_changes, weight_changes
 from ledger.views.books import disk_changes, job_changes, queue_changes
 from ledger.views.node_books import NODE_BOOKS, page_rows
 from ledger.views.past import (
     DISK_BOOKS,
     FAIR_SHARES,
     JOB_BOOKS,
+    NAMESPACE_WEIGHTS,
     OPEN_REFUSALS,
     PLACED_BY,
     PLACEMENTS,
     QUEUE_BOOKS,
     RUNNING_TASKS,
+    SHARED_TOTALS,
     Change,
     Span,
     State,
@@ -44,6 +46,8 @@ STATES: Final = (
     PLACED_BY,
     RUNNING_TASKS,
     FAIR_SHARES,
+    NAMESPACE_WEIGHTS,
+    SHARED_TOTALS,
     OPEN_REFUSALS,
     DISK_BOOKS,
     JOB_BOOKS,
@@ -89,6 +93,8 @@ class InForce:
             (PLACED_BY, by),
             (RUNNING_TASKS, task_changes(decisions, released)),
             (FAIR_SHARES, share_changes(decisions)),
+            (NAMESPACE_WEIGHTS, weight_changes(decisions)),
+            (SHARED_TOTALS, total_changes(decisions)),
             (DISK_BOOKS, disk_changes(page.disks)),
             (JOB_BOOKS, job_changes(page.jobs)),
             (QUEUE_BOOKS, queue_changes(page.queues)),

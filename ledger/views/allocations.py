@@ -1,7 +1,8 @@
 """The rows of rounds of jobs: a task placed or evicted, and how namespaces stand in their queues.
 
-Tasks are written once; how a namespace stands is replaced by the next round that says so. All are derived
-from those decisions.
+Tasks are written once. How a namespace stands, what it weighs and how much there is to share out give way
+to what the next round says of them; all are derived from those decisions. What a share comes to is worked
+out by whoever asks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Final
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
 from ledger.facts.eviction import Eviction
+from ledger.facts.fair_share import USUAL_WEIGHT, NamespaceShare, RoundTold
 from ledger.views.past import Change
 from ledger.views.table import Row, Table
 
@@ -41,7 +43,34 @@ def task_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
 
 def share_changes(decisions: Sequence[Decision]) -> list[Change]:
     """What rounds said of how namespaces stand."""
-    return [one for decision in decisions for one in _shares(decision)]
+    return [
+        Change(
+            decision.position,
+            (share.queue, share.namespace, share.resource),
+            _says(decision, share) if share.requested or share.allocated else None,
+        )
+        for decision, told in _rounds(decisions)
+        for share in told.shares
+    ]
+
+
+def weight_changes(decisions: Sequence[Decision]) -> list[Change]:
+    """What rounds said of what namespaces weigh, where that is not what is usual."""
+    return [
+        Change(decision.position, (namespace,), None if weight == USUAL_WEIGHT else (weight,))
+        for decision, told in _rounds(decisions)
+        for namespace, weight in told.weights
+    ]
+
+
+def total_changes(decisions: Sequence[Decision]) -> list[Change]:
+    """What rounds said of how much there was to share out."""
+    return [
+        Change(decision.position, (resource,), (amount,))
+        for decision, told in _rounds(decisions)
+        if told.total is not None
+        for resource, amount in told.total._asdict().items()
+    ]
 
 
 def _tasks(decision: Decision) -> Iterator[tuple[Any, ...]]:
@@ -65,22 +94,20 @@ def _tasks(decision: Decision) -> Iterator[tuple[Any, ...]]:
             return
 
 
-def _shares(decision: Decision) -> Iterator[Change]:
-    if not isinstance(decision.outcome, Allocation | Eviction):
-        return
-    for share in decision.outcome.round.shares:
-        says = (
-            decision.number,
-            share.weight,
-            share.requested,
-            share.deserved.numerator // share.deserved.denominator,
-            _ratio(share.deserved),
-            share.allocated,
-            _ratio(share.weighted_share),
-        )
-        counts = share.requested or share.allocated
-        key = (share.queue, share.namespace, share.resource)
-        yield Change(decision.position, key, says if counts else None)
+def _rounds(decisions: Sequence[Decision]) -> Iterator[tuple[Decision, RoundTold]]:
+    for decision in decisions:
+        if isinstance(decision.outcome, Allocation | Eviction):
+            yield decision, decision.outcome.round
+
+
+def _says(decision: Decision, share: NamespaceShare) -> Row:
+    return (
+        decision.number,
+        share.requested,
+        share.deserved.numerator // share.deserved.denominator,
+        _ratio(share.deserved),
+        share.allocated,
+    )
 
 
 def _ratio(ratio: Fraction) -> str:

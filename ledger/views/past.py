@@ -48,15 +48,17 @@ RUNNING_TASKS: Final = State(
 FAIR_SHARES: Final = State(
     "fair_shares",
     ("queue", "namespace", "resource"),
-    (
-        "number",
-        "weight",
-        "requested",
-        "deserved",
-        "deserved_exact",
-        "allocated",
-        "weighted_share",
-    ),
+    ("number", "requested", "deserved", "deserved_exact", "allocated"),
+)
+NAMESPACE_WEIGHTS: Final = State(
+    "namespace_weights",
+    ("namespace",),
+    ("weight",),
+)
+SHARED_TOTALS: Final = State(
+    "shared_totals",
+    ("resource",),
+    ("total",),
 )
 OPEN_REFUSALS: Final = State(
     "open_refusals",

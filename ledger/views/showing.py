@@ -13,7 +13,13 @@ from dataclasses import dataclass
 import asyncpg
 
 from ledger.facts.decision import Decision
-from ledger.views.allocations import TASK_MOVES, share_changes, task_rows
+from ledger.views.allocations import (
+    TASK_MOVES,
+    share_changes,
+    task_rows,
+    total_changes,
+    weight_changes,
+)
 from ledger.views.books import (
     DiskPage,
     JobPage,
@@ -29,8 +35,10 @@ from ledger.views.past import (
     DISK_BOOKS,
     FAIR_SHARES,
     JOB_BOOKS,
+    NAMESPACE_WEIGHTS,
     QUEUE_BOOKS,
     RUNNING_TASKS,
+    SHARED_TOTALS,
     bring_up_to_date,
     turning,
 )
@@ -73,6 +81,8 @@ async def show(connection: asyncpg.Connection, fleet: int, told: Told) -> None:
         open_refusals(fleet, decisions, ended),
         turning(RUNNING_TASKS, task_changes(decisions, released)),
         turning(FAIR_SHARES, share_changes(decisions)),
+        turning(NAMESPACE_WEIGHTS, weight_changes(decisions)),
+        turning(SHARED_TOTALS, total_changes(decisions)),
         turning(DISK_BOOKS, disk_changes(told.disks)),
         turning(JOB_BOOKS, job_changes(told.jobs)),
         turning(QUEUE_BOOKS, queue_changes(told.queues)),

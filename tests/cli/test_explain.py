@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import get_args
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -26,6 +26,7 @@ from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.errors import InvalidRequest
 from ledger.facts.decision import record
 from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
 from ledger.facts.reason import Cause, DeadlineKind
 from ledger.facts.refusal import Refusal
@@ -130,6 +131,20 @@ async def test_prose_is_no_python(reader: Connection) -> None:
         for name in ("asked", "known", "last_result", "losers", "changed"):
             for told in sections.get(name, []):
                 assert not re.search(r"\b(None|True|False)\b|[\[{]['\"]| '[^']*'", told), told
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_of_equal_scores_usable_bytes_decide_as_is_told(reader: Connection) -> None:
+    equal = 0
+    async for recorded in every_decision(reader):
+        outcome = recorded.decision.outcome
+        for step in outcome.steps if isinstance(outcome, DiskPlacement) else ():
+            for stage in (step.nodes, step.disks):
+                for one, other in pairwise(stage):
+                    if one.score == other.score:
+                        equal += one.room != other.room
+                        assert (-one.room, one.name) < (-other.room, other.name)
+    assert equal
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -366,11 +381,13 @@ def test_several_fleets_are_to_be_told_apart(database_url: str) -> None:
     )
     by_name = asked(database_url, "test/1/0")
     wrong = asked(database_url, "shop/web", "--fleet", "tes")
+    of_another = asked(database_url, "test/1/0", "--fleet", "other")
 
     assert "ambiguous" in unsaid.stderr
     assert "other, test" in unsaid.stderr
     assert said.exit_code == by_name.exit_code == 0
     assert "perhaps test" in wrong.stderr
+    assert "test/1/0 names a decision of fleet test, not of other" in of_another.stderr
 
 
 def test_what_was_never_served_is_told_as_pending(database_url: str) -> None:
@@ -418,6 +435,18 @@ def test_a_node_that_came_later_and_one_that_nobody_knows(database_url: str) -> 
     assert json.loads(it_is.stdout)["why_not"]["verdict"] == "it_is"
 
 
+def test_a_pod_of_a_replicaset_that_nobody_told_of_says_so(database_url: str) -> None:
+    settle(database_url, [*HISTORY, PODS[1]])
+
+    said = asked(database_url, "c1/shop/cart-77-abcde")
+
+    assert said.exit_code == 70
+    assert (
+        "it is of ReplicaSet cart-77, and nobody told whose that is, so it counts for no workload"
+        in said.stderr
+    )
+
+
 def test_what_is_held_or_not_decided_yet_says_so(database_url: str) -> None:
     settle(database_url, [policy_line(1, hold=True), *HISTORY])
     held = asked(database_url, "shop/cart", "--json")
@@ -437,8 +466,10 @@ def test_a_pod_counts_for_whoever_owns_its_replicaset(database_url: str) -> None
     said = json.loads(asked(database_url, "c1/shop/cart-77-abcde", "--json").stdout)
     by_name = json.loads(asked(database_url, "cart-77-abcde", "--json").stdout)
     by_kind = json.loads(asked(database_url, "cart-77-abcde", "--kind", "pod", "--json").stdout)
+    without_cluster = json.loads(asked(database_url, "shop/cart-77-abcde", "--json").stdout)
     stranger = asked(database_url, "c1/shop/stray")
 
+    assert said == without_cluster
     assert said["subject"] == "shop/cart"
     assert said == by_name == by_kind
     assert said["pod"]["data"]["node"] == "n1"

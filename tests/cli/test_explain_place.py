@@ -54,7 +54,10 @@ def test_a_node_is_told_of_by_the_newest_deployment_that_asked_nodes(database_ur
 
     for subject in ("shop/cart", "shop/cart@c1"):
         verdict, said = why_not(database_url, subject, "c1/n2")
-        assert (verdict, said) == ("lost", "#1 did not put it there; n2: is not ready (not_ready)")
+        assert (verdict, said) == (
+            "lost",
+            "#1 did not put it there; c1/n2: is not ready (not_ready)",
+        )
         assert why_not(database_url, subject, "n2") == (verdict, said)
         assert why_not(database_url, subject, "c1/n1")[0] == "it_is"
     assert why_not(database_url, "shop/cart", "c1/n2", "--at", "4")[0] == "lost"
@@ -130,6 +133,38 @@ def test_the_wish_of_a_volume_is_told_as_people_spell_it(database_url: str) -> N
     said = asked(database_url, "orders").stdout
 
     assert "orders: for disks for its replicas\n  told by event 9: replicas 1, size 20Gi" in said
+
+
+def test_a_disk_is_never_told_without_its_node(database_url: str) -> None:
+    small = json.loads(disk("c1", "n1", "d3", "1Gi"))
+    small["data"]["maximum"] = "1Gi"
+    settle(database_url, [*VOLUME[:-1], json.dumps(small).encode(), VOLUME[-1]])
+
+    said = json.loads(asked(database_url, "orders", "--json").stdout)["sections"]
+    too_small = why_not(database_url, "orders", "n1/d3")
+    there = why_not(database_url, "orders", "c1")
+    went = line("disk.volume.removed", "orders", name="orders")
+    settle(database_url, [went])
+    was = why_not(database_url, "0", "c1")
+
+    assert (
+        "orders-r1 not on c1/n1/d2: was weighed, and another was better balanced"
+        in (said["losers"])
+    )
+    assert any(one.startswith("c1/n1/d1 ") for one in said["steps"])
+    assert not [one for name in ("steps", "losers") for one in said[name] if one.startswith("d1")]
+    assert too_small == (
+        "lost",
+        (
+            "#0 did not put orders-r1 there; c1/n1/d3: would be promised more than may be promised of"
+            " it (scheduling_space, 10Gi against 1Gi)"
+        ),
+    )
+    assert there == ("it_is", "it is: #0 has 1 of its replicas on c1/n1/d1")
+    assert was == (
+        "it_was",
+        "it was: #0 put orders-r1 on c1/n1/d1, and nothing of it is in force there now: it is gone",
+    )
 
 
 def volume(number: int, replicas: int) -> bytes:

@@ -4,18 +4,23 @@ Here nothing is read from a log: what a derivation reads is taken from the histo
 the events that tell wishes. So the caps of a division are those of its record.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ledger.cli.explain import telling
+from ledger.cli.explain import disks, telling, words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import WIDTH, page
+from ledger.cli.explain.sections import LOSERS_TOLD, WIDTH, page, why_lost
 from ledger.facts.allocation import Allocation
-from ledger.facts.decision import Decision, record
+from ledger.facts.decision import Decision, Outcome, record
+from ledger.facts.deployment import Deployment
+from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.division import Division
 from ledger.facts.eviction import Eviction
+from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
 from ledger.views.derivations import Recorded
 from tests.histories import History
@@ -48,7 +53,11 @@ def derivations(history: History) -> Iterator[Derivation]:
                     and one.decision.number != made.number
                     and wanted(one.decision) == "allocation"
                 ),
+                ended=None,
+                short=None,
                 ending=None,
+                ended_by=None,
+                newer_wish=None,
                 newer=None,
                 gone=None,
             )
@@ -128,3 +137,111 @@ def test_an_eviction_is_told_with_every_vote() -> None:
     assert "task 2 left m1/n1 for a/poor task 1, by evictions in its queue" in told
     assert "drf grants task 2: by job, 1/2 against 1/2, before that 3/4" in told
     assert "conformance grants task 3" in told
+
+
+def sections(page_name: str, number: int) -> dict[str, list[str]]:
+    """What is told of a decision of a page."""
+    history = lived((SCENARIOS / f"{page_name}.txt").read_text("utf-8"))
+    (of,) = [one for one in derivations(history) if one.decision.number == number]
+    return telling.tell(of, telling.questions(of)).told()
+
+
+def test_a_refused_job_goes_on_with_the_tasks_that_run() -> None:
+    assert sections("preempt", 5)["last_result"] == [
+        "#0 at position 4 (allocate) goes on as far as its tasks still run"
+    ]
+
+
+def test_who_took_no_part_did_not_lose_to_a_stronger_claim() -> None:
+    told = [
+        line
+        for of in derivations(lived((SCENARIOS / "aggregated.txt").read_text("utf-8")))
+        for line in telling.tell(of, []).losers
+        if of.decision.branch != "keep"
+    ]
+
+    assert [line for line in told if line.endswith("others had room enough (no_part)")]
+    assert not [line for line in told if "stronger claim" in line]
+
+
+def test_numbers_of_instances_are_not_taken_for_how_many() -> None:
+    told = [
+        line
+        for of in derivations(lived((SCENARIOS / "deploy-losses.txt").read_text("utf-8")))
+        for line in telling.tell(of, []).steps
+        if line.startswith(("given up: ", "lost and still"))
+    ]
+
+    assert told
+    assert all(re.search(r": numbers? [0-9]", line) for line in told)
+
+
+def test_what_changed_in_place_says_what_it_was() -> None:
+    told = [
+        line
+        for of in derivations(lived((SCENARIOS / "deploy-edits.txt").read_text("utf-8")))
+        for line in telling.tell(of, []).steps
+    ]
+
+    assert [line for line in told if line.startswith("changed where they are: ")]
+
+
+def test_so_many_on_each_node_are_no_share() -> None:
+    asked = sections("deploy-fill", 0)["asked"]
+
+    assert asked[1] == "FILL brings each node that it chooses to its count, whatever the share is"
+
+
+def test_a_proposal_says_what_would_move_and_what_there_is_to_approve() -> None:
+    proposed = [
+        of
+        for of in derivations(
+            lived((SCENARIOS / "proposals-of-deployments.txt").read_text("utf-8"))
+        )
+        if isinstance(of.outcome, Proposal)
+    ]
+
+    for of in proposed:
+        told = telling.tell(of, [])
+        assert isinstance(of.outcome, Proposal)
+        assert all(line.split()[1] == "instance" for line in told.steps[: len(of.outcome.moves)])
+        nothing = told.changed[0] == "nothing: there is nothing to be approved"
+        assert nothing == (not of.outcome.moves)
+    assert any(of.decision.branch == "proposed" for of in proposed)
+    assert any(of.decision.branch == "nothing_to_move" for of in proposed)
+
+
+def test_every_code_of_the_pages_has_words() -> None:
+    """A code by itself is told where no words are known; here there is none."""
+    bare = set()
+    for path in PAGES:
+        for of in derivations(lived(path.read_text(encoding="utf-8"))):
+            outcome, branch = of.decision.outcome, of.decision.branch
+            if not telling.heading(of)[1].startswith(f"{branch}: "):
+                bare.add(branch)
+            if isinstance(outcome, Refusal):
+                told = words.SHORT_OF.get(outcome.reason)
+                if told is None and " " not in outcome.reason:
+                    bare.add(outcome.reason)
+            for _, code in named(outcome):
+                if why_lost(code, LOSERS_TOLD).startswith(code.partition(" ")[0]):
+                    bare.add(code)
+            if isinstance(outcome, DiskPlacement):
+                bare |= {step.rule for step in outcome.steps} - disks.RULES.keys()
+                bare |= {step.rung for step in outcome.steps} - disks.RUNGS.keys()
+
+    assert not bare
+
+
+def named(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Those who lost in an outcome, with their codes."""
+    match outcome:
+        case DiskPlacement(steps=steps):
+            for step in steps:
+                yield from step.losers.named
+        case Deployment(losers=lost) | Division(losers=lost):
+            yield from lost.named
+        case Refusal(losers=lost, wanted=wanted) if wanted != "proposal":
+            yield from lost.named
+        case _:
+            return

@@ -91,7 +91,7 @@ def test_what_is_given_up_is_the_last_result(database_url: str) -> None:
 
     assert said["sections"]["changed"][-1].startswith("against #1")
     assert said["last_result"]["number"] == 1
-    assert said["sections"]["last_result"][0] == "#1 at position 3: 4 instances of 4"
+    assert said["sections"]["last_result"][0] == "#1 at position 3: 4 instances for a share of 4"
 
 
 def test_what_is_given_up_late_is_the_last_result(database_url: str) -> None:
@@ -187,12 +187,16 @@ def test_a_newer_wish_that_waits_is_pending(database_url: str) -> None:
 
     assert answered["newer_wish"] is then["newer_wish"] is None
     assert (held["newer_wish"]["waiting"], held["newer_wish"]["event"]["position"]) == ("hold", 5)
-    assert held["sections"]["pending"] == (
-        ["event 5 tells it anew, and a policy holds all decisions since event 4"]
+    (waits,) = held["sections"]["pending"]
+    assert waits == (
+        "event 5 tells it anew (replicas 6 in place of 4), and a policy holds all decisions since"
+        " event 4"
     )
     assert behind["newer_wish"]["waiting"] == "undecided"
     (line,) = behind["sections"]["pending"]
-    assert line.startswith("event 6 tells it anew, and is not decided yet: 1 event waits")
+    assert line.startswith(
+        "event 6 tells it anew (replicas 7 in place of 4), and is not decided yet: 1 event waits"
+    )
 
 
 def test_a_wish_from_before_the_hold_does_not_wait(database_url: str) -> None:

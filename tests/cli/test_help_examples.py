@@ -101,10 +101,15 @@ def test_what_help_shows_can_be_typed(
             assert not parsed.args
 
 
+AFTER_THE_DEMO: Final = {
+    told for told, command, _ in EXAMPLES if command.name == "explain" and told not in NOT_RUN
+}
+
+
 def test_every_example_is_run_or_there_is_a_reason() -> None:
     found = {told for told, command, words in EXAMPLES if not spoken_of(command, words)}
 
-    assert found <= {*HISTORY, *OF_SHOP, *NOT_RUN}
+    assert found <= {*HISTORY, *OF_SHOP, *AFTER_THE_DEMO, *NOT_RUN}
     assert OF_SHOP.keys() | NOT_RUN.keys() <= found, "what nobody shows any more"
 
 
@@ -121,6 +126,14 @@ def test_the_examples_of_a_history_run(
     monkeypatch.chdir(tmp_path)
 
     for told in HISTORY:
+        assert run(database_url, told)[0] == 0, told
+
+
+def test_the_examples_of_explain_are_answered_after_the_demo(database_url: str) -> None:
+    assert run(database_url, "demo --rate 0 --json")[0] == 0
+
+    assert AFTER_THE_DEMO
+    for told in sorted(AFTER_THE_DEMO):
         assert run(database_url, told)[0] == 0, told
 
 

@@ -5,8 +5,7 @@ another row whenever any of that changed.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
@@ -16,8 +15,10 @@ import pytest
 
 from ledger.log import database, schema
 from ledger.views.past import fork
-from tests.postgres import Postgres, fresh_name, named
+from tests.migrations.databases import at_schema
+from tests.postgres import Postgres
 
+BEFORE: Final = "0020"
 POSITIONS: Final = 60
 KEPT_FROM: Final = 20
 """Of the second fleet: until then nobody kept what gave way, and nobody knows since when a row holds."""
@@ -105,20 +106,6 @@ def drawn(luck: Random, kept_from: int) -> Before:
     return fleet
 
 
-@asynccontextmanager
-async def before(postgres: Postgres) -> AsyncIterator[str]:
-    """A database of the schema before."""
-    operator = await asyncpg.connect(database.parse(postgres.url).dsn)
-    name = fresh_name("before")
-    try:
-        await operator.execute(f'CREATE DATABASE "{name}"')
-        await schema.migrate(named(postgres.url, name), to="0020")
-        yield named(postgres.url, name)
-    finally:
-        await operator.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        await operator.close()
-
-
 async def kept(connection: asyncpg.Connection, fleets: Mapping[str, Before]) -> None:
     """Write fleets down as the schema before did."""
     for fleet, (name, one) in enumerate(fleets.items(), 1):
@@ -187,7 +174,7 @@ async def told(
 async def test_what_was_told_is_told_the_same(postgres: Postgres, seed: int) -> None:
     luck = Random(seed)
     fleets = {"shop": drawn(luck, 0), "upgraded": drawn(luck, KEPT_FROM)}
-    async with before(postgres) as url:
+    async with at_schema(postgres, BEFORE) as url:
         connection = await database.connect(url, None)
         try:
             await kept(connection, fleets)
@@ -217,7 +204,7 @@ async def test_what_was_told_is_told_the_same(postgres: Postgres, seed: int) -> 
 
 async def test_who_writes_meanwhile_waits_and_is_refused(postgres: Postgres) -> None:
     """A decider of the schema before is not let in between: what it wrote would be lost."""
-    async with before(postgres) as url:
+    async with at_schema(postgres, BEFORE) as url:
         fleets = {"shop": drawn(Random(9), 0)}
         decider = await database.connect(url, None)
         try:

@@ -358,10 +358,15 @@ def _deployment(deployment: Deployment) -> Iterator[str]:
 
 
 def _shares(told: RoundTold) -> Iterator[str]:
+    if told.total is not None:
+        amounts = told.total._asdict().items()
+        yield "  of " + " ".join(f"{resource} {amount}" for resource, amount in amounts if amount)
+    for namespace, weight in told.weights:
+        yield f"  {namespace} by {weight}"
     for share in told.shares:
         yield (
             f"  {share.queue}/{share.namespace} {share.resource}: {share.allocated} of"
-            f" {share.requested}, deserves {share.deserved}; {share.weighted_share} by {share.weight}"
+            f" {share.requested}, deserves {share.deserved}"
         )
     for one in told.past:
         yield f"  {one.queue}/{one.namespace} {one.resource}: {one.charged} for past use"

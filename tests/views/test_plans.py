@@ -12,7 +12,7 @@ from ledger.log.database import connect
 CURRENT: Final = {
     "placements": {"placements", "placed_by"},
     "running_tasks": {"running_tasks", "job_books"},
-    "fair_shares": {"fair_shares"},
+    "fair_shares": {"fair_shares", "namespace_weights", "shared_totals"},
     "open_refusals": {"open_refusals"},
     "node_books": {"node_books"},
     "disk_books": {"disk_books"},

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ledger.cli.explain import words
+from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
-from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
+from ledger.cli.explain.sections import LOSERS_TOLD, Sections, losers, rows
 from ledger.facts.deployment import Deployment, Part, Terms, Why
 
 PARTS: Final[dict[Part, str]] = {
@@ -37,12 +36,14 @@ WHYS: Final[dict[Why, str]] = {
     "proposal": "an approved proposal moved it",
 }
 
+SO_MANY_EACH: Final[Mapping[str, str]] = {
+    "FILL": "FILL brings each node that it chooses to its count, whatever the share is",
+    "EACH": "EACH puts its count on each node that it chooses, whatever the share is",
+}
+"""Rules that give a number to each node, whatever the share."""
+
 NUMBERS_TOLD: Final = 16
 """Instances that a line names; a person counts the others."""
-
-LOSERS_TOLD: Final[tuple[Mapping[str, str], ...]] = (
-    {str(code): told for code, told in WHY_IT_GOT_SO_MANY.items()},
-)
 
 
 def tell(of: Derivation, deployment: Deployment, sections: Sections) -> None:
@@ -66,6 +67,14 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
             f" {deployment.strategy} (uid {deployment.uid})"
         )
     ]
+    if deployment.strategy in SO_MANY_EACH:
+        lines = [
+            (
+                f"{workload} on nodes of {deployment.cluster} by {deployment.strategy}, for a share of"
+                f" {words.count(deployment.share, 'replica')} (uid {deployment.uid})"
+            ),
+            SO_MANY_EACH[deployment.strategy],
+        ]
     deploy = of.wished.get("deploy")
     if of.wish is not None and isinstance(deploy, dict):
         told = words.wish(deploy, (name for name in sorted(deploy) if deploy[name]))
@@ -102,10 +111,14 @@ def _known(deployment: Deployment) -> list[str]:
         return ["nothing was placed, so no node was looked at"]
     lost = sum(count for _, count in deployment.losers.counts)
     got = sum(1 for change in deployment.changes if change.added)
-    return [
-        f"{got + lost} nodes were looked at for what was placed last: {got} got some, {lost} none",
-        "what they had free is under the digest only; see node_books for what they have now",
-    ]
+    nodes = words.count(got + lost, "node")
+    were = "was" if got + lost == 1 else "were"
+    looked_at = f"{nodes} {were} looked at for what was placed last: {got} got some, {lost} none"
+    free = "what they had free is under the digest only; see node_books for what they have now"
+    if not got + lost:
+        looked_at = "no node got any; the record does not say which ones were looked at"
+        free = "what nodes had free is under the digest only; see node_books for what they have now"
+    return [looked_at, free]
 
 
 def _last(of: Derivation) -> list[str]:
@@ -117,7 +130,7 @@ def _last(of: Derivation) -> list[str]:
     lines = [
         (
             f"#{last.number} at position {last.position}: {_instances(len(outcome.instances))}"
-            f" of {outcome.share}"
+            f" for a share of {outcome.share}"
         )
     ]
     return lines + _on_nodes(outcome)
@@ -155,15 +168,39 @@ def _steps(of: Derivation, deployment: Deployment) -> list[str]:
         told = _numbered((one.number, one.node) for one in deployment.waiting)
         lines.append(f"lost and still without a place: {told}")
     if not deployment.complete:
-        lines.append("not all of it could be served: the refusal after it says what is short")
-    return lines or [f"nothing was placed ({of.decision.branch})"]
+        lines.append(refusals.not_all(of))
+    return _changed_in_place(of, deployment) + lines or [
+        f"nothing was placed ({of.decision.branch})"
+    ]
+
+
+def _changed_in_place(of: Derivation, deployment: Deployment) -> list[str]:
+    """What those that stay had been confirmed under, where that is changed now."""
+    last = None if of.last is None else of.last.decision.outcome
+    if not isinstance(last, Deployment):
+        return []
+    before = {one.number: one for one in last.instances}
+    changed = Counter(
+        before[one.number].terms
+        for one in deployment.instances
+        if one.number in before
+        and before[one.number].node == one.node
+        and before[one.number].terms != one.terms
+    )
+    return [
+        f"changed where they are: {_instances(count)}, each took {terms_told(terms)}"
+        for terms, count in changed.items()
+    ]
 
 
 def _numbered(numbers: Iterable[tuple[int, str]]) -> str:
     there: dict[str, list[int]] = {}
     for number, node in numbers:
         there.setdefault(node, []).append(number)
-    return "; ".join(f"{_some(there[node])} of {node}" for node in sorted(there))
+    return "; ".join(
+        f"number{'' if len(there[node]) == 1 else 's'} {_some(there[node])} of {node}"
+        for node in sorted(there)
+    )
 
 
 def _some(numbers: list[int]) -> str:

@@ -2,12 +2,13 @@
 
 What a decision carries suffices for most of it. Beside it are read: the event that made it due, the
 decision before it, the last result of the same kind, what its subject was told to be by then, for a
-round the decision that tells how the queues stood, and what became of a refusal.
+round the decision that tells how the queues stood, the refusal that it ended and the one that says what
+is still short, what became of a refusal, and what was wished since one that stands.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
@@ -43,8 +44,17 @@ class Derivation:
     """What the workload or volume was told to be; None where no event is there that says so."""
     beside: tuple[Recorded, ...]
     """What the same round decided, for jobs."""
+    ended: Recorded | None
+    """The refusal that it ended, if it ended one."""
+    short: Recorded | None
+    """Where not all of it could be served: the refusal that says what is short. It is made after it, or
+    stands since before: a refusal is not recorded again while its reason stays."""
     ending: Ending | None
     """What became of it, if it is a refusal."""
+    ended_by: Recorded | None
+    """The decision that ended it, if it is a refusal that one ended."""
+    newer_wish: Told | None
+    """What is wished since, if it is a refusal that stands and another wish came."""
     newer: Recorded | None
     """The newest decision of the same kind about the subject, if there is one after it."""
     gone: Told | None
@@ -65,7 +75,7 @@ class Derivation:
         """How the queues stood after the round, where that was told: by the first of its decisions."""
         for one in (self.recorded, *self.beside):
             told = one.decision.outcome
-            if isinstance(told, Allocation | Eviction) and told.round.shares:
+            if isinstance(told, Allocation | Eviction) and told.round.tells:
                 return told.round
         return None
 
@@ -75,12 +85,19 @@ class Derivation:
         return {} if self.wish is None else self.wish.data
 
 
+class Standing(NamedTuple):
+    """A refusal that stands, what was wished when it was made, and what is wished since if that differs."""
+
+    recorded: Recorded
+    wish: Told | None
+    newer_wish: Told | None
+
+
 async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST) -> Derivation:
     """Read what a decision followed from, and by a position what followed from it."""
     decision = recorded.decision
     fleet, subject = decision.fleet, decision.subject
-    # A deadline fires before the event of its position is folded.
-    known = decision.position - (decision.deadline is not None)
+    known = known_to(decision)
     previous = None
     if decision.previous is not None:
         previous = await derivations.decision(connection, fleet, decision.previous)
@@ -98,6 +115,7 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
         ):
             last = None
         removed = await _removed(connection, fleet, object_, told, gone, at)
+    ending = await _ending(connection, decision, at)
     if not isinstance(decision.outcome, Refusal | Admission):
         newer = await derivations.newest(connection, fleet, subject, [decision.kind], at=at)
         if newer is not None and newer.decision.number <= decision.number:
@@ -109,7 +127,15 @@ async def derive(connection: Connection, recorded: Recorded, *, at: int = NEWEST
         last=last,
         wish=wish,
         beside=await _beside(connection, decision),
-        ending=await derivations.ending(connection, fleet, decision.number),
+        ended=await _ended(connection, decision),
+        short=await _short(connection, decision),
+        ending=ending,
+        ended_by=None
+        if ending is None or ending.resolved_by is None
+        else await derivations.decision(connection, fleet, ending.resolved_by),
+        newer_wish=None
+        if ending is None or not ending.open
+        else (await stands(connection, recorded, at=at)).newer_wish,
         newer=newer,
         gone=removed,
     )
@@ -140,6 +166,87 @@ def named_by(decision: Decision) -> tuple[str, str, str] | None:
     if decision.kind == "incident":
         return None
     return workload_of(decision.subject), WORKLOAD_TOLD, WORKLOAD_GONE
+
+
+async def stands(connection: Connection, recorded: Recorded, *, at: int) -> Standing:
+    """A refusal that stands with what is wished since.
+
+    The newer wish may be refused as well: a refusal is not recorded again while its reason stays.
+    """
+    refused = recorded.decision
+    named = named_by(refused)
+    if named is None:
+        return Standing(recorded, None, None)
+    object_, told, gone = named
+    wish = await derivations.last_said(
+        connection, refused.fleet, [object_], [told], at=known_to(refused)
+    )
+    newest = await derivations.last_said(connection, refused.fleet, [object_], [told, gone], at=at)
+    if wish is None or newest is None or newest.type == gone or newest.data == wish.data:
+        return Standing(recorded, wish, None)
+    return Standing(recorded, wish, newest)
+
+
+def known_to(decision: Decision) -> int:
+    """The last position that a decision knew of: a deadline fires before the event of its position."""
+    return decision.position - (decision.deadline is not None)
+
+
+async def _ending(connection: Connection, decision: Decision, at: int) -> Ending | None:
+    """What had become of a refusal by a position."""
+    ending = await derivations.ending(connection, decision.fleet, decision.number)
+    if ending is not None and ending.position is not None and ending.position > at:
+        return Ending(open=True, resolved_by=None, position=None)
+    return ending
+
+
+async def _ended(connection: Connection, decision: Decision) -> Recorded | None:
+    """The refusal that a decision ended."""
+    before = await _refusal(connection, decision, below=decision.number)
+    if before is None:
+        return None
+    ending = await derivations.ending(connection, decision.fleet, before.decision.number)
+    assert ending is not None, "it is a refusal"
+    return before if ending.resolved_by == decision.number else None
+
+
+async def _short(connection: Connection, decision: Decision) -> Recorded | None:
+    """The refusal that says what a decision could not serve: the next about its subject, or the one that stood."""
+    outcome = decision.outcome
+    if not isinstance(outcome, Deployment | DiskPlacement) or outcome.complete:
+        return None
+    after = await _refusal(connection, decision, below=NEWEST)
+    if after is not None and after.decision.number > decision.number:
+        last = await derivations.newest(
+            connection,
+            decision.fleet,
+            decision.subject,
+            [outcome.kind],
+            below=after.decision.number,
+        )
+        if last is not None and last.decision.number == decision.number:
+            return after
+    before = await _refusal(connection, decision, below=decision.number)
+    if before is None:
+        return None
+    ending = await derivations.ending(connection, decision.fleet, before.decision.number)
+    assert ending is not None, "it is a refusal"
+    if ending.resolved_by is not None:
+        return before if ending.resolved_by > decision.number else None
+    ended = ending.position is not None and ending.position <= known_to(decision)
+    return None if ended else before
+
+
+async def _refusal(connection: Connection, decision: Decision, *, below: int) -> Recorded | None:
+    """The newest refusal of what a decision was asked for, by its position and below a number."""
+    return await derivations.newest(
+        connection,
+        decision.fleet,
+        decision.subject,
+        [f"refusal/{_wanted(decision.outcome)}"],
+        at=decision.position,
+        below=below,
+    )
 
 
 async def _began_anew(

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ledger.cli.explain import words
+from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
+from ledger.cli.explain.sections import ROWS_TOLD, Sections, losers, rows
 from ledger.facts.disk_placement import (
     DiskPlacement,
     Gone,
@@ -15,6 +15,7 @@ from ledger.facts.disk_placement import (
     WhyPlaced,
     WhyReleased,
 )
+from ledger.facts.reason import LOSERS_NAMED
 
 PLACED_BECAUSE: Final[Mapping[WhyPlaced, str]] = {
     "missing": "there were too few",
@@ -36,7 +37,8 @@ RELEASED_BECAUSE: Final[Mapping[WhyReleased, str]] = {
 RULES: Final[Mapping[str, str]] = {
     "single": "it was the only one",
     "balance": "the set is best balanced with it",
-    "overcommitted": "no disk had room, and it has most",
+    "most_usable": "no disk had room, and it has most",
+    "proposal": "an approved proposal names it",
 }
 
 RUNGS: Final[Mapping[str, str]] = {
@@ -45,6 +47,7 @@ RUNGS: Final[Mapping[str, str]] = {
     "unused_node": "a node without replicas of the volume",
     "evict_only_node": "a node with replicas that have to leave only",
     "used_node": "any node",
+    "proposal": "the place that was proposed",
 }
 
 
@@ -60,18 +63,29 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     ]
     sections.last_result += _last(of)
     sections.steps += _steps(of, placement)
-    sections.draw.append("no lot: between equal scores the node's and the disk's name decide")
+    sections.draw.append("no lot: of equal scores the one with more usable bytes, then by name")
     for step in placement.steps:
         sections.losers += [
             f"{step.replica} not on {line}" for line in losers(step.losers) if step.losers.counts
         ]
         sections.losers += [
-            f"{step.replica} not on {one.name}: {words.LOST_BECAUSE['outranked']}"
-            for one in (*step.nodes[1:], *step.disks[1:])
+            f"{step.replica} not on {_named([name for name, _ in stage[1:]])}"
+            for stage in stages(step)
+            if len(stage) > 1
         ]
     if not sections.losers:
         sections.losers.append("nobody")
     sections.changed += _changed(of, placement)
+
+
+def _named(names: list[str]) -> str:
+    """Those who were weighed and came behind the best."""
+    if len(names) == 1:
+        return f"{names[0]}: {words.LOST_BECAUSE['outranked']}"
+    told = ", ".join(names[:ROWS_TOLD])
+    if len(names) > ROWS_TOLD:
+        told += f" and {len(names) - ROWS_TOLD} more"
+    return f"{told}: each was weighed, and another was better balanced"
 
 
 def where(one: InForce | Gone) -> str:
@@ -89,7 +103,8 @@ def _asked(of: Derivation, placement: DiskPlacement) -> list[str]:
         )
     ]
     if of.wish is not None:
-        told = words.wish(of.wished, (name for name in sorted(of.wished) if of.wished[name]))
+        names = sorted({name for name in of.wished if of.wished[name]} - {"name", "revision"})
+        told = words.wish(of.wished, names)
         lines.append(f"told by event {of.wish.position}: {told}")
     return lines
 
@@ -117,7 +132,7 @@ def _steps(of: Derivation, placement: DiskPlacement) -> list[str]:
         for one in placement.released
     ]
     if not placement.complete:
-        lines.append("not all of it could be served: the refusal after it says what is short")
+        lines.append(refusals.not_all(of))
     return lines or [f"nothing was placed or released ({of.decision.branch})"]
 
 
@@ -131,14 +146,22 @@ def _step(step: Step, place: str) -> list[str]:
     ]
     if step.overcommitted:
         lines.append("the disk is promised more than it has")
-    for name, stage in (("node", step.nodes), ("disk", step.disks)):
+    for noun, stage in zip(("node", "disk"), stages(step), strict=True):
         if stage:
-            lines += rows([name, "score", "usable bytes"], _weighed(stage), numbers=range(1, 3))
+            body = [[name, one.score, str(one.room)] for name, one in stage]
+            lines += rows([noun, "score", "usable bytes"], body, numbers=range(1, 3))
+            if len(stage) == LOSERS_NAMED + 1 < step.candidates:
+                lines.append(f"a record has the best {len(stage)}; `--full` has all")
     return lines
 
 
-def _weighed(stage: tuple[Weighed, ...]) -> list[list[str]]:
-    return [[one.name, one.score, str(one.room)] for one in stage]
+def stages(step: Step) -> tuple[list[tuple[str, Weighed]], list[tuple[str, Weighed]]]:
+    """Who was weighed by full name: nodes, and the disks of the one that won. Either both or none."""
+    node = step.nodes[0].name if step.nodes else ""
+    return (
+        [(one.name, one) for one in step.nodes],
+        [(f"{node}/{one.name}", one) for one in step.disks],
+    )
 
 
 def _changed(of: Derivation, placement: DiskPlacement) -> list[str]:

@@ -5,9 +5,10 @@ from typing import Any
 
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
-from ledger.cli.explain.sections import Sections, losers, rows
-from ledger.facts.decision import LotUse
+from ledger.cli.explain.sections import Sections, losers, rows, why_lost
+from ledger.facts.decision import Decision, LotUse
 from ledger.facts.division import ClusterShare, Division, Selection
+from ledger.facts.refusal import Refusal
 
 
 def tell(of: Derivation, division: Division, sections: Sections) -> None:
@@ -75,6 +76,35 @@ def _known(division: Division) -> list[str]:
     return lines
 
 
+def came_and_went(of: Derivation, division: Division) -> list[str]:
+    """Which clusters it may go to came or went since it was divided, or refused, last."""
+    last = None if of.last is None else of.last.decision.outcome
+    if "candidates" not in division.because or not isinstance(last, Division):
+        return []
+    if division.selection is not None or last.selection is not None:
+        return []  # Of those that might have been chosen a record has the chosen ones.
+    assert of.last is not None, "it is a division"
+    by, without = of.last.decision.number, dict(last.losers.named)
+    now = {share.cluster for share in division.shares}
+    before = {share.cluster for share in last.shares}
+    refusal = None if of.ended is None else of.ended.decision.outcome
+    if of.ended is not None and isinstance(refusal, Refusal):
+        by, without = of.ended.decision.number, dict(refusal.losers.named)
+        before = before - without.keys()
+        if refusal.reason == "no_candidate_cluster":
+            before = set()
+    lines = []
+    held = {share.cluster for share in last.shares if share.replicas} | {
+        one for one, _ in last.left
+    }
+    for cluster in sorted(now - before):
+        came = "came back" if cluster in held else "came"
+        why = f"; #{by} had said of it: {why_lost(without[cluster])}" if cluster in without else ""
+        lines.append(f"{cluster} {came}{why}")
+    lines += [f"{cluster} went" for cluster in sorted(before - now)]
+    return lines
+
+
 def _count(value: int | None) -> str:
     return "-" if value is None else str(value)
 
@@ -116,6 +146,7 @@ def _losers(of: Derivation, division: Division) -> list[str]:
     drawn = () if of.decision.lot is None else of.decision.lot.draws
     lines = [
         f"{share.cluster}: was in the lot and not drawn"
+        f"{f', and has its whole part, {share.replicas}' if share.replicas else ''}"
         for share in division.shares
         if share.odds is not None and share.cluster not in drawn
     ]
@@ -124,19 +155,25 @@ def _losers(of: Derivation, division: Division) -> list[str]:
             f"{share.cluster}: got none: {why} ({reason})"
             for share in division.shares
             if not share.replicas and share.odds is None
-            for reason, why in [why_none(share, of.decision.lot)]
+            for reason, why in [why_none(share, of.decision)]
         ]
     if lines and not division.losers.counts:
         return lines
     return lines + losers(division.losers)
 
 
-def why_none(share: ClusterShare, lot: LotUse | None) -> tuple[str, str]:
+def why_none(share: ClusterShare, decision: Decision) -> tuple[str, str]:
     """Why a cluster that took part got nothing: a code, and what it means."""
+    if decision.branch == "keep" and share.weight is None:
+        return "kept", "it had none, and what is wanted adds up without it"
+    if share.weight is None:
+        return "no_part", "it took no part: others had room enough"
+    if decision.branch == "scale_down" and share.weight == 0:
+        return "no_weight", "it had none, and fewer are divided by what is held"
     if not share.weight and share.weight is not None:
         return "no_weight", "its weight, or its room, is 0"
     if share.odds is not None:
-        drawn = "nobody" if lot is None else ", ".join(lot.draws)
+        drawn = "nobody" if decision.lot is None else ", ".join(decision.lot.draws)
         told = f"its whole part is 0, and it was in the lot (odds {share.odds}): {drawn} won"
         return "not_drawn", told
     if share.floor == 0:

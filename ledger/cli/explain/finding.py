@@ -4,7 +4,7 @@
 ``fleet/1/42``               the same by its name outside the database
 ``namespace/name``           a workload or a job
 ``namespace/name@cluster``   its deployment on the nodes of a cluster
-``cluster/namespace/pod``    a pod, by what was placed where it is
+``cluster/namespace/pod``    a pod, by what was placed where it is; its cluster may be left out
 ``name``                     a volume, or the workload, job or pod of that name if there is one only
 
 Of a subject the newest decision that placed something is meant, or else the newest refusal. A name
@@ -98,11 +98,15 @@ class Meant(NamedTuple):
 async def fleet_of(connection: Connection, wanted: str | None, what: str = "") -> str:
     """The fleet that is meant: the one that is named, or the only one."""
     fleets = await derivations.fleets(connection)
+    named = _NAME_OF_ONE.fullmatch(what)
     if wanted is not None:
         if wanted not in fleets:
             raise InvalidRequest("unknown_fleet", f"{wanted}: {_near(wanted, fleets, 'fleets')}")
+        if named is not None and named[1] != wanted and named[1] in fleets:
+            raise InvalidRequest(
+                "unknown_decision", f"{what} names a decision of fleet {named[1]}, not of {wanted}"
+            )
         return wanted
-    named = _NAME_OF_ONE.fullmatch(what)
     if named is not None and named[1] in fleets:
         return named[1]
     if len(fleets) == 1:
@@ -305,8 +309,8 @@ async def _pods(
         if recorded is None:
             raise InvalidRequest(
                 "unknown_subject",
-                f"{what}: {'; '.join(pods.told(pod, [], as_of_now=False))}, about"
-                " which nothing was decided",
+                f"{what}: {'; '.join(pods.told(pod, [], as_of_now=False))}; nothing was decided about"
+                " it",
             )
         found.append(Meant(recorded, recorded.decision.subject, pod))
     return found

@@ -13,7 +13,7 @@ import typer
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.explain import finding, pods, telling, undecided
 from ledger.cli.explain.checking import Checked, check
-from ledger.cli.explain.derivation import Derivation, derive
+from ledger.cli.explain.derivation import Derivation, Standing, derive, stands
 from ledger.cli.explain.finding import Kind, Meant
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.redoing import Redone
@@ -93,7 +93,14 @@ def explain(
 
     What was asked, what was known, the last result, each step with its numbers, the draw and how to
     redo it, who lost and why, what changed, and which event caused it. What stands refused comes
-    first, with what is short and what it waits for. docs/explain.md has examples.
+    first, with what is short and what it waits for. docs/explain.md tells more. After `ledger demo`:
+
+    - `ledger explain 42` is about a decision
+    - `ledger explain shop/checkout` is about a workload, and what of it is pending
+    - `ledger explain shop/checkout@eu-north-a1 --full` is about the nodes of one cluster
+    - `ledger explain shop/checkout --why-not us-west-a1`
+    - `ledger explain identity-frontend-data --at 2000` is about a volume as it was then
+    - `ledger explain mail/training-0001 --json` is about a job, for machines
     """
 
     async def main() -> Explained | Undecided:
@@ -156,7 +163,7 @@ class Explained:
     of: Derivation
     again: list[Redone]
     sections: Sections
-    standing: list[Recorded]
+    standing: list[Standing]
     places: list[Place] | None
     """None where what was in force so early was not kept."""
     newer_wish: NewerWish | None
@@ -188,7 +195,8 @@ class Explained:
         first, *rest = telling.heading(self.of)
         typer.secho(first, bold=True)
         for line in rest:
-            typer.echo(line)
+            for folded in fold(line, indent=""):
+                typer.echo(folded)
         answers = ("PENDING", "WHY NOT", "CHECKED")
         for name, lines in page(self.sections):
             if self.why_not is not None and name not in answers:
@@ -211,6 +219,7 @@ async def _explained(
     called: str = "--at",
     again_from: str | None = None,
 ) -> Explained | Undecided:
+    what = what.strip()
     named = await finding.fleet_of(connection, fleet, what)
     position = await finding.position_at(connection, named, at, called=called)
     until = NEWEST if position is None else position
@@ -224,7 +233,8 @@ async def _explained(
         of = replace(of, recorded=await _with_everybody(again_from, of.recorded))
     sections = telling.tell(of, again)
     parts = await _parts(connection, named, meant, at=until)
-    standing = await derivations.open_refusals(connection, named, parts, at=position)
+    refused = await derivations.open_refusals(connection, named, parts, at=position)
+    standing = [await stands(connection, one, at=until) for one in refused]
     wanted = [(kind, subject) for kind in PLACED for subject in parts]
     places = await _places(connection, named, wanted, position)
     pod = meant.pod
@@ -236,13 +246,21 @@ async def _explained(
         waits = await undecided.newer(connection, named, of, at=until)
     if waits is not None:
         sections.pending += [waits.line, *([""] if standing else [])]
-    sections.pending += telling.pending(standing, places or [], as_of_now=position is None)
+    sections.pending += telling.pending(
+        standing,
+        places or [],
+        as_of_now=position is None,
+        waiting=None if waits is None else waits.told.position,
+    )
     if position is None:
         sections.now += telling.placed(places or [])
-    elif places is None:
-        sections.then.append(f"what was in force at {position} was not kept")
     else:
-        sections.then += telling.placed(places)
+        sections.then, sections.now = sections.now, []
+        sections.then += (
+            telling.placed(places)
+            if places is not None
+            else [f"what was in force at {position} was not kept"]
+        )
     why = None
     if place is not None:
         there = await derivations.places(
@@ -251,7 +269,7 @@ async def _explained(
             wanted or [(kind, of.decision.subject) for kind in PLACED],
             at=position,
         )
-        why = await why_not(connection, of, standing, parts, place, there, at=until)
+        why = await why_not(connection, of, refused, parts, place, there, at=until)
         sections.why_not += why.lines
     checked = None
     if checks:

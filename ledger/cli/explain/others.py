@@ -15,7 +15,7 @@ from ledger.facts.proposal import Proposal, WhyNoMore
 from ledger.facts.repair import Repair
 
 FOUND: Final[Mapping[What, str]] = {
-    "over_committed": "the node declares less than is held there; by how much, amount by amount",
+    "over_committed": "more is held on the node than it declares",
     "pods_beyond_instances": "more pods are seen there than the ledger placed",
     "share_base_kept": "the node wanted to be divided into other pieces while some were given out",
     "late_confirmation": "pods came whose reservations had been given up",
@@ -43,11 +43,13 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
     sections.known.append(f"{_counted(target.read)}; mode {target.mode}")
     if target.flags:
         sections.known.append(f"flags: {' '.join(target.flags)}")
-    sections.last_result.append(_belong(target.previous))
+    before = _belong(target.previous, target.mode)
+    now = _belong(target.target, target.mode)
+    sections.last_result.append(before)
     if of.wish is None:  # Else the question is asked again, and tells the arithmetic.
-        sections.steps.append(_belong(target.target))
+        sections.steps.append(now)
     sections.losers.append("nobody")
-    sections.changed.append(f"{_belong(target.previous)} -> {_belong(target.target)}")
+    sections.changed.append(f"{before} -> {now}")
 
 
 def _counted(text: str | None) -> str:
@@ -55,8 +57,10 @@ def _counted(text: str | None) -> str:
     return "no text counted" if text is None else f"the text that counted: {text}"
 
 
-def _belong(target: int | None) -> str:
-    return "all as they are" if target is None else f"the lowest {target}"
+def _belong(target: int | None, mode: str) -> str:
+    if target is None:
+        return "all as they are"
+    return f"{target} of them" if mode == "slots" else f"the lowest {target}"
 
 
 GIVEN: Final[Mapping[UserPin | None, str]] = {
@@ -119,7 +123,7 @@ def tell_incident(incident: Incident, sections: Sections) -> None:
     sections.asked.append("nothing: the book was contradicted")
     sections.steps += [
         f"{incident.node}: {FOUND[incident.what]} ({incident.what})",
-        words.amounts(incident.numbers),
+        f"{'too much: ' if incident.what == 'over_committed' else ''}{words.amounts(incident.numbers)}",
     ]
     sections.changed.append("nothing: an incident moves nothing by itself")
 
@@ -137,13 +141,16 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
         if proposal.what == "surplus":
             into = f"on {move.out}: its deletion cost lowered to 0"
         cost = f", {words.bytes_(move.size)}" if move.size else ""
-        sections.steps.append(f"{place}. {move.thing} {into}{cost}; the score then: {move.score}")
+        thing = f"instance {move.thing}" if move.thing.isdigit() else move.thing
+        sections.steps.append(f"{place}. {thing} {into}{cost}; the score then: {move.score}")
     if len(proposal.moves) > ROWS_TOLD:
         sections.steps.append(f"and {len(proposal.moves) - ROWS_TOLD} more")
     score = f"the score: {_score(proposal.before)} -> {_score(proposal.after)}"
     sections.steps += [score, f"no more moves: {NO_MORE_BECAUSE[proposal.ended]}"]
     sections.changed.append(
         "nothing before it is approved; the view proposals says what became of it"
+        if proposal.moves
+        else "nothing: there is nothing to be approved"
     )
 
 

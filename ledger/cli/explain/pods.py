@@ -1,6 +1,6 @@
 """What a pod has to do with the ledger: whose it is, where it was seen, and what was placed there.
 
-A pod is found by ``cluster/namespace/pod``, or by its name alone if some workload that was ever decided
+A pod is found by ``cluster/namespace/pod``, or without its cluster, or by its name alone if some workload that was ever decided
 about begins it, as controllers name their pods. Whose it is follows as in the book: by its owner, and
 through a ReplicaSet by whoever owns that. The decision that is explained is the one by which the pod's
 node has instances or tasks; a pod where nothing was placed is explained by the newest about its workload.
@@ -34,6 +34,8 @@ class Pod:
     node: str | None
     workload: str | None
     """None where no owner is told."""
+    owner: str | None = None
+    """The ReplicaSet that owns it, where nobody told who owns that."""
 
     @property
     def part(self) -> str:
@@ -46,8 +48,9 @@ async def find(connection: Connection, fleet: str, what: str, *, at: int = NEWES
     match what.count("/"):
         case 2:
             spellings = [what]
-        case 0:
-            spellings = await _spellings(connection, fleet, what, at)
+        case 0 | 1:
+            space, _, name = what.rpartition("/")
+            spellings = await _spellings(connection, fleet, space, name, at)
         case _:
             return []
     found = []
@@ -58,13 +61,18 @@ async def find(connection: Connection, fleet: str, what: str, *, at: int = NEWES
     return found
 
 
-async def _spellings(connection: Connection, fleet: str, name: str, at: int) -> list[str]:
-    """Where a pod of this name may be: on the clusters of workloads that begin its name."""
+async def _spellings(
+    connection: Connection, fleet: str, space: str, name: str, at: int
+) -> list[str]:
+    """Where a pod of this name may be: on the clusters of workloads that begin its name.
+
+    ``space`` is the namespace, empty where any will do.
+    """
     known = await derivations.subjects(connection, fleet)
     spelled: set[str] = set()
     for subject in known:
         namespace, _, workload = workload_of(subject).partition("/")
-        if not workload or not name.startswith(f"{workload}-"):
+        if not workload or space not in ("", namespace) or not name.startswith(f"{workload}-"):
             continue
         clusters = {subject.rpartition("@")[2]} if "@" in subject else set()
         divided = await derivations.newest(connection, fleet, subject, ["division"], at=at)
@@ -85,12 +93,15 @@ async def _pod(connection: Connection, fleet: str, spelled: str, seen: Told, at:
         before = await derivations.last_said(connection, fleet, [spelled], [SEEN], at=at)
         data = {} if before is None else before.data
     owner: dict[str, Any] = data.get("owner") or {}
+    stray = None
     if owner.get("kind") == "ReplicaSet":
+        name_of_set = owner.get("name")
         set_ = f"{cluster}/{namespace}/{owner.get('name')}"
         told = await derivations.last_said(connection, fleet, [set_], [REPLICASET], at=at)
         owner = {} if told is None else told.data.get("owner") or {}
+        stray = None if owner.get("name") else name_of_set
     workload = f"{namespace}/{owner['name']}" if owner.get("name") else None
-    return Pod(seen, cluster, namespace, name, data.get("node"), workload)
+    return Pod(seen, cluster, namespace, name, data.get("node"), workload, stray)
 
 
 async def decided(
@@ -133,15 +144,18 @@ def told(pod: Pod, there: list[Place], *, as_of_now: bool) -> list[str]:
         going = ", terminating" if data.get("terminating") else ""
         lines = [f"{pod.name} is {phase}{ready}{going} in {pod.cluster}: event {seen.position}"]
     if pod.workload is None:
-        return [*lines, "no owner is told, so it counts for no workload"]
+        whose = "no owner is told"
+        if pod.owner is not None:
+            whose = f"it is of ReplicaSet {pod.owner}, and nobody told whose that is"
+        return [*lines, f"{whose}, so it counts for no workload"]
     lines.append(f"it counts for {pod.workload}")
     if pod.node is None:
         return [*lines, "it is on no node yet: its cluster's scheduler has not bound it"]
     if not as_of_now:
         return [*lines, f"it is on {pod.cluster}/{pod.node}"]
     lines += [
-        f"on its node {pod.cluster}/{pod.node} are {one.held} in force, by #{one.number}, since event"
-        f" {one.since_position}"
+        f"on its node {pod.cluster}/{pod.node} are {one.held} in force, as of #{one.number}, since"
+        f" event {one.since_position}"
         for one in there
     ]
     if not there:

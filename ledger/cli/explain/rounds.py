@@ -14,6 +14,7 @@ from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, rows
 from ledger.facts.allocation import Allocation, Way
 from ledger.facts.eviction import Ballot, Evicted, Eviction
+from ledger.facts.fair_share import RoundTold
 from ledger.facts.refusal import Refusal
 
 WAYS: Final[Mapping[Way, str]] = {
@@ -22,6 +23,14 @@ WAYS: Final[Mapping[Way, str]] = {
     "reclaim": "by evictions in other queues",
     "backfill": "wherever a slot was free",
 }
+
+
+def ways(outcome: Allocation | Eviction, branch: str) -> str:
+    """How tasks were placed, or why some had to go, as the branch spells it."""
+    if isinstance(outcome, Eviction):
+        return "tasks had to go so that others could run"
+    told = [told for way, told in WAYS.items() if way in branch.split("+")]
+    return f"tasks got places {' and '.join(told)}"
 
 
 def tell(of: Derivation, outcome: Allocation | Eviction, sections: Sections) -> None:
@@ -57,31 +66,33 @@ def _asked(of: Derivation, outcome: Allocation | Eviction) -> list[str]:
 
 def _known(of: Derivation, outcome: Allocation | Eviction) -> list[str]:
     lines = [f"round {outcome.round.number} of the fleet"]
-    shares = () if of.round is None else of.round.shares
+    told = RoundTold(outcome.round.number) if of.round is None else of.round
+    if told.total is not None:
+        amounts = told.total._asdict().items()
+        there = ", ".join(f"{resource} {_amount(resource, amount)}" for resource, amount in amounts)
+        lines.append(f"to share out, held or free, there is by now {there}")
+    lines += [f"{namespace} weighs {weight} by now" for namespace, weight in told.weights]
+    lines += [
+        f"for past use {_amount(one.resource, one.charged)} of {one.resource} counted on top of what"
+        f" {one.namespace} held in {one.queue}"
+        for one in told.past
+    ]
     body = [
         [
             share.namespace,
             share.resource,
-            str(share.weight),
             _amount(share.resource, share.requested),
             _part(share.resource, share.deserved),
             _amount(share.resource, share.allocated),
-            str(share.weighted_share),
         ]
-        for share in shares
+        for share in told.shares
         if share.queue == outcome.queue
-    ]
-    past = () if of.round is None else of.round.past
-    lines += [
-        f"for past use {_amount(one.resource, one.charged)} of {one.resource} counted on top of what"
-        f" {one.namespace} held in {one.queue}"
-        for one in past
     ]
     if not body:
         return [*lines, f"how namespaces stand in {outcome.queue} is as it was told before"]
     lines.append(f"how namespaces stand in {outcome.queue} after it, where that changed:")
-    head = ["namespace", "what", "weight", "wanted", "deserved", "held", "share"]
-    return lines + rows(head, body, numbers=range(2, 7))
+    head = ["namespace", "what", "wanted", "deserved", "held"]
+    return lines + rows(head, body, numbers=range(2, 5))
 
 
 def _amount(resource: str, amount: int) -> str:

@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import Final
 
 from ledger.cli.explain import words
+from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
 from ledger.cli.solve.telling import table
 from ledger.facts.reason import Losers
 
@@ -20,6 +21,11 @@ INDENT: Final = "  "
 
 ROWS_TOLD: Final = 40
 """Rows of a table that a person wants to see; `--json` has all of them."""
+
+LOSERS_TOLD: Final[tuple[Mapping[str, str], ...]] = (
+    {str(code): told for code, told in WHY_IT_GOT_SO_MANY.items()},
+)
+"""Why a node got nothing, in the words of the explainers."""
 
 
 @dataclass(slots=True)
@@ -73,15 +79,15 @@ def page(sections: Sections) -> list[tuple[str, list[str]]]:
     ]
 
 
-def fold(line: str) -> list[str]:
+def fold(line: str, *, indent: str = INDENT) -> list[str]:
     """A line of prose as several; what has columns, or is for a shell, is left as it is."""
-    if len(line) <= WIDTH - len(INDENT) or INDENT in line or line.startswith("echo "):
-        return [f"{INDENT}{line}" if line else ""]
+    if len(line) <= WIDTH - len(indent) or INDENT in line or line.startswith("echo "):
+        return [f"{indent}{line}" if line else ""]
     return wrap(
         line,
         WIDTH,
-        initial_indent=INDENT,
-        subsequent_indent=INDENT * 2,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}{INDENT}",
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -107,6 +113,14 @@ def losers(found: Losers, *, words_of: Sequence[Mapping[str, str]] = ()) -> list
     return lines
 
 
+def _compared(code: str, number: str) -> str:
+    if not number.isdigit():
+        return number
+    if code == "disk_pressure":
+        return f"{number}%"
+    return words.bytes_(int(number)) if code in words.COMPARED_IN_BYTES else number
+
+
 def why_lost(code: str, words_of: Sequence[Mapping[str, str]] = ()) -> str:
     """What a loser's code means, with the numbers that stand behind it."""
     first, _, rest = code.partition(" ")
@@ -116,5 +130,5 @@ def why_lost(code: str, words_of: Sequence[Mapping[str, str]] = ()) -> str:
     told = words.LOST_BECAUSE.get(first)
     for more in words_of:
         told = told or more.get(first)
-    numbers = f", {' against '.join(rest.split())}" if rest else ""
+    numbers = f", {' against '.join(_compared(first, one) for one in rest.split())}" if rest else ""
     return f"{first}{numbers}" if told is None else f"{told} ({first}{numbers})"

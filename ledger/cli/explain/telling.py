@@ -12,13 +12,14 @@ from ledger.cli.explain import (
     deployments,
     disks,
     divisions,
+    movement,
     others,
     redoing,
     refusals,
     rounds,
     words,
 )
-from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.derivation import Derivation, Standing
 from ledger.cli.explain.redoing import Redone
 from ledger.cli.explain.sections import Sections, rows
 from ledger.cli.explain.undecided import NewerWish, Undecided
@@ -47,13 +48,13 @@ def heading(of: Derivation) -> list[str]:
     decision = of.decision
     outcome = decision.outcome
     kind = f"refusal of {outcome.wanted}" if isinstance(outcome, Refusal) else decision.kind
-    told = BRANCHES.get(decision.branch)
+    told = _branch(of)
     lines = [
         (
             f"{of.recorded.name}  {kind.replace('_', ' ')} of {decision.subject}, by event"
             f" {decision.position}"
         ),
-        f"{decision.branch}{f': {told}' if told else ''}; moved {decision.moved}",
+        f"{decision.branch}{f': {told}' if told else ''}; {movement.in_short(of)}",
         f"{decision.algorithm} version {decision.version}",
         f"digest {of.recorded.digest}",
     ]
@@ -65,6 +66,22 @@ def heading(of: Derivation) -> list[str]:
     if of.gone is not None:
         lines.append(f"GONE: event {of.gone.position} removed {of.gone.subject}")
     return lines
+
+
+def _branch(of: Derivation) -> str | None:
+    """What was done, in a clause."""
+    branch = of.decision.branch
+    match of.outcome:
+        case Allocation() | Eviction():
+            return rounds.ways(of.outcome, branch)
+        case Incident(what=what):
+            return others.FOUND[what]
+        case DiskPlacement() if branch == "replaced":
+            return "what was lost or broke has others in its place"
+        case _ if branch == "keep" and of.ended is not None:
+            return "the last result fits again, nothing moves"
+        case _:
+            return BRANCHES.get(branch)
 
 
 def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
@@ -97,7 +114,7 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
     if previous is not None and sections.changed:
         sections.changed.append(
             f"against #{previous.decision.number} ({previous.decision.branch}) at position"
-            f" {previous.decision.position}; moved {of.decision.moved}"
+            f" {previous.decision.position}; {movement.moved(of)}"
         )
     return sections
 
@@ -123,6 +140,16 @@ def caused_by(of: Derivation) -> list[str]:
     """The event or the deadline that made it due."""
     decision = of.decision
     lines = [f"{words.because(decision.outcome.because)}."] if decision.outcome.because else []
+    if isinstance(decision.outcome, Division):
+        lines += divisions.came_and_went(of, decision.outcome)
+    if of.ended is not None:
+        refusal = of.ended.decision.outcome
+        assert isinstance(refusal, Refusal), "nothing else is ended so"
+        lines.append(
+            f"it had been refused by #{of.ended.decision.number} at position"
+            f" {of.ended.decision.position}: {words.reason(refusal.reason)};"
+            f" {'this takes its place' if isinstance(decision.outcome, Refusal) else 'that is over with this'}"
+        )
     if decision.deadline is not None:
         lines.append(f"a deadline ran out: {words.ran_out(decision.deadline)}, before")
     if of.cause is None:
@@ -168,12 +195,19 @@ def newer_wish(found: NewerWish | None) -> dict[str, Any] | None:
 
 
 def pending(
-    found: Sequence[Recorded], places: Sequence[Place], *, as_of_now: bool = True
+    found: Sequence[Standing],
+    places: Sequence[Place],
+    *,
+    as_of_now: bool = True,
+    waiting: int | None = None,
 ) -> list[str]:
-    """What stands refused, with what is short, what it waits for, and how much of it there is by then."""
+    """What stands refused, with what is short, what it waits for, and how much of it there is by then.
+
+    A newer wish is told beside that, but for the one of the event that is said to be ``waiting`` anyway.
+    """
     lines: list[str] = []
     for one in found:
-        decision = one.decision
+        decision, since = one.recorded.decision, one.newer_wish
         refusal = decision.outcome
         assert isinstance(refusal, Refusal), "only refusals stand open"
         wanted = refusals.WANTED.get(refusal.wanted, refusal.wanted)
@@ -183,7 +217,12 @@ def pending(
                 f"{decision.subject} waits {wanted}: refused by #{decision.number} at event"
                 f" {decision.position}"
             ),
-            *refusals.short(refusal, decision.subject),
+            *refusals.short(refusal, decision.subject, numbers="numbers then"),
+            *(
+                [refusals.wished_since(since, one.wish.data)]
+                if since is not None and one.wish is not None and since.position != waiting
+                else []
+            ),
             *_by_now(decision.subject, refusal, places, "now" if as_of_now else "then"),
         ]
     return lines
@@ -217,7 +256,7 @@ def placed(places: Sequence[Place]) -> list[str]:
         ]
         for place in places
     ]
-    return rows(["kind", "where", "count", "by", "since event"], body, numbers=range(2, 5))
+    return rows(["kind", "where", "count", "as of", "since event"], body, numbers=range(2, 5))
 
 
 def plain(
@@ -225,7 +264,7 @@ def plain(
     again: Sequence[Redone],
     sections: Sections,
     *,
-    standing: Sequence[Recorded],
+    standing: Sequence[Standing],
     places: Sequence[Place] | None,
 ) -> dict[str, Any]:
     """For machines; docs/explain.md tells the fields."""
@@ -259,7 +298,17 @@ def plain(
             }
             for one in again
         ],
-        "pending": [{"decision": one.name, "record": json.loads(one.spelled)} for one in standing],
+        "ended_refusal": _name(of.ended),
+        "short": _name(of.short),
+        "pending": [
+            {
+                "decision": one.recorded.name,
+                "record": json.loads(one.recorded.spelled),
+                "wish": None if one.wish is None else event(one.wish),
+                "newer_wish": None if one.newer_wish is None else event(one.newer_wish),
+            }
+            for one in standing
+        ],
         "places": None if places is None else [place._asdict() for place in places],
         "sections": sections.told(),
     }

@@ -49,6 +49,8 @@ async def newer(connection: Connection, fleet: str, of: Derivation, *, at: int) 
     if said is None or said.position <= of.decision.position:
         return None
     what = "removes it" if said.type == gone else "tells it anew"
+    if said.type != gone and (other := words.other_wish(of.wished, said.data)):
+        what = f"tells it anew ({other})"
     if said.effect is None:
         _, behind = await derivations.decided_through(connection, fleet)
         line = (

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ledger.cli.explain import disks, words
-from ledger.cli.explain.deployments import LOSERS_TOLD
-from ledger.cli.explain.derivation import Derivation
+from ledger.cli.explain.derivation import Derivation, known_to
 from ledger.cli.explain.divisions import why_none
-from ledger.cli.explain.sections import why_lost
+from ledger.cli.explain.sections import LOSERS_TOLD, why_lost
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import Allocation
-from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import ClusterShare, Division
@@ -90,7 +88,7 @@ async def why_not(
     fleet = of.decision.fleet
     asked = _each_once([of.recorded, *standing, *await _of_parts(connection, fleet, parts, at)])
     # A decision that was named is asked about its own moment, a subject about now.
-    moment = at if parts else _known(of.decision)
+    moment = at if parts else known_to(of.decision)
     place = await _meant(connection, fleet, asked, in_force, asked_about, at=moment)
     there = [one for one in in_force if _is_in(_where(one), place)]
     if there and parts:
@@ -114,7 +112,7 @@ async def why_not(
         return WhyNot(place, "not_named", told[0].decision, None, (*told[0].lines, *_state(said)))
     by = _who_asks(of, asked, said)
     before = await derivations.last_said(
-        connection, fleet, [place], PLACE_TOLD, at=_known(by.decision)
+        connection, fleet, [place], PLACE_TOLD, at=known_to(by.decision)
     )
     if _noun(said) == "disk" and not _of_disks(by):
         why = "only replicas of volumes have their places on disks"
@@ -152,11 +150,6 @@ def _each_once(recorded: Sequence[Recorded]) -> list[Recorded]:
     """Each decision once, as it is met first, since that may name everybody; the newest first."""
     by_number = {one.decision.number: one for one in reversed(recorded)}
     return [by_number[number] for number in sorted(by_number, reverse=True)]
-
-
-def _known(decision: Decision) -> int:
-    """The last position that a decision knew of: a deadline fires before the event of its position."""
-    return decision.position - (decision.deadline is not None)
 
 
 async def _meant(
@@ -202,8 +195,7 @@ def _names(recorded: Recorded) -> Iterator[str]:
             yield from map(disks.where, outcome.replicas)
             for step in outcome.steps:
                 yield from (name for name, _ in step.losers.named)
-                yield from (one.name for one in step.nodes)
-                yield from (f"{step.nodes[0].name}/{one.name}" for one in step.disks if step.nodes)
+                yield from (name for stage in disks.stages(step) for name, _ in stage)
         case Allocation():
             yield from (f"{one.cluster}/{one.node}" for one in outcome.tasks)
         case Refusal():
@@ -240,7 +232,7 @@ def _told(recorded: Recorded, place: str) -> Iterator[WhyNot]:
         case DiskPlacement():
             for one in outcome.replicas:
                 if _is_in(disks.where(one), place):
-                    yield _it_was(recorded, place, one.replica)
+                    yield _it_was(recorded, place, one.replica, disks.where(one))
             yield from _of_steps(recorded, outcome, place)
         case Allocation():
             there = sum(_is_in(f"{one.cluster}/{one.node}", place) for one in outcome.tasks)
@@ -296,7 +288,8 @@ async def _it_is(
             if kind == "division"
             else f"{held} of its {IN_FORCE[kind]}"
         )
-        line = f"it is: #{numbers[-1]} has {what} on {place}"
+        on = ", ".join(map(_where, of_kind)) if kind == "disk_placement" else place
+        line = f"it is: #{numbers[-1]} has {what} on {on}"
     by = await derivations.decision(connection, fleet, numbers[-1])
     assert by is not None, "what is in force was decided"
     return WhyNot(place, "it_is", by.name, None, (line,))
@@ -310,9 +303,9 @@ def _numbered(numbers: Sequence[int]) -> str:
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
-def _it_was(recorded: Recorded, place: str, what: str) -> WhyNot:
+def _it_was(recorded: Recorded, place: str, what: str, where: str = "") -> WhyNot:
     """What a decision put somewhere; whether it is still there its record does not say."""
-    line = f"it was: #{recorded.decision.number} put {what} on {place}"
+    line = f"it was: #{recorded.decision.number} put {what} on {where or place}"
     return WhyNot(place, "it_was", recorded.name, None, (line,))
 
 
@@ -331,7 +324,7 @@ def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     if share.replicas:
         return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
     number = recorded.decision.number
-    reason, why = why_none(share, recorded.decision.lot)
+    reason, why = why_none(share, recorded.decision)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
     return WhyNot(share.cluster, "lost", recorded.name, reason, (line,))
 
@@ -354,7 +347,7 @@ def _of_losers(
     for name, code in losers.named:
         full = f"{inside}{name}"
         if full == place or (whole and (_is_in(place, full) or _is_in(full, place))):
-            line = f"#{number} did not put {whose} there; {name}: {why_lost(code, LOSERS_TOLD)}"
+            line = f"#{number} did not put {whose} there; {full}: {why_lost(code, LOSERS_TOLD)}"
             yield WhyNot(place, "lost", recorded.name, code, (line,))
     total = sum(count for _, count in losers.counts)
     if total > len(losers.named):
@@ -369,12 +362,7 @@ def _of_losers(
 def _of_steps(recorded: Recorded, placement: DiskPlacement, place: str) -> Iterator[WhyNot]:
     number = recorded.decision.number
     for step in placement.steps:
-        node = step.nodes[0].name if step.nodes else ""
-        stages = (
-            [(one.name, one) for one in step.nodes],
-            [(f"{node}/{one.name}", one) for one in step.disks],
-        )
-        for stage in stages:
+        for stage in disks.stages(step):
             for rank, (name, one) in enumerate(stage[1:], 2):
                 # A node is weighed with all its disks.
                 if _is_in(name, place) or _is_in(place, name):

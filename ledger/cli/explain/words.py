@@ -4,7 +4,8 @@ Records hold codes and numbers; prose is made on reading. A code that is not lis
 it is: it is better than nothing, and the pages about the rules have it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from ledger.facts.reason import Cause, Deadline
@@ -51,7 +52,7 @@ BRANCHES: Final[dict[str, str]] = {
     "scale_down": "less, by what is held",
     "given_up": "what is not wanted any more was given up",
     "edited": "changed to its new wish",
-    "replaced": "what was lost found other places",
+    "replaced": "what was lost was placed again",
     "reclaimed": "what was about to be taken away found other places",
     "placed": "what was wanted found its places",
     "released": "what is not wanted any more was released",
@@ -63,7 +64,12 @@ BRANCHES: Final[dict[str, str]] = {
     "reinvoked": "it carries what it was given before",
     "list_first": "its template's pods are to be listed before it is answered",
     "passthrough": "nothing was asked for, or nobody can tell: it is left as it is",
-    "refused": "not served; what was in force stays in force",
+    "refused": "not served; what is in force stays in force",
+    "fresh": "everything anew, as somebody wanted",
+    "single": "one replica or none: it runs on an on-demand node",
+    "ordinal": "the lowest ordinals of a set belong on on-demand nodes, always a majority",
+    "evicted": "pods are to go, as was proposed and approved",
+    "lowered": "pods are to count no more as on-demand, as was proposed and approved",
 }
 """What was done, where no explainer of ``ledger solve`` says it."""
 
@@ -86,8 +92,33 @@ LOST_BECAUSE: Final[Mapping[str, str]] = {
     "no_disk_allowed": "has no disk that may be used",
     "rebuild_limit": "rebuilds as many replicas as a node may",
     "outranked": "was weighed, and another was better balanced",
+    "not_allowed": "is not allowed to hold replicas",
+    "evicting": "is to be emptied",
+    "wrong_type": "is of another type than the volume",
+    "disk_tags": "does not have the tags that are selected by",
+    "node_tags": "its node does not have the tags that are selected by",
+    "image_tags": "does not have the tags that the image of the volume selects by",
+    "maximum_not_positive": "has no size",
+    "available_not_positive": "has nothing available",
+    "actual_space": "would have too little left once the volume is written",
+    "scheduling_space": "would be promised more than may be promised of it",
+    "physical_minimum": "would have too little left",
+    "physical_limit": "would be used more than it may be",
+    "disk_pressure": "would be too full",
 }
 """Why somebody got nothing, where no explainer of ``ledger solve`` says it."""
+
+COMPARED_IN_BYTES: Final = frozenset(
+    {
+        "maximum_not_positive",
+        "available_not_positive",
+        "actual_space",
+        "scheduling_space",
+        "physical_minimum",
+        "physical_limit",
+    }
+)
+"""Those who lost because two numbers of bytes were compared."""
 
 SHORT_OF: Final[Mapping[str, str]] = {
     "no_candidate_cluster": "no cluster it may go to is there and ready",
@@ -99,6 +130,10 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "too_many_instances": "these are more instances than a cluster is made for",
     "anti_affinity": "its replicas are to be kept apart, and are in each other's way",
     "shrink": "a volume cannot become smaller",
+    "scheduling_space": "a disk would be promised more than may be promised of it",
+    "physical_minimum": "a disk would have too little left",
+    "physical_limit": "a disk would be used more than it may be",
+    "disk_pressure": "a disk would be too full",
     "unknown_queue": "its queue is not known",
     "queue_closed": "its queue is closed",
     "evicted": "its tasks were evicted in the round, and wait for the next",
@@ -111,7 +146,7 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "target_unavailable": "nothing new may go where something would move",
     "unsuitable": "something does not want to be where it would move",
     "no_room": "there is too little room where something would move",
-    "unknown_subject": "there is nothing of that name to be proposed about",
+    "unknown_subject": "nothing of that name has places that could be moved",
     "invalid_cpu": "what it asks for of cpu means nothing",
     "invalid_volume": "one of the volumes it asks for means nothing",
 }
@@ -146,13 +181,15 @@ def wish(said: Mapping[str, Any], names: Iterable[str]) -> str:
 
 def clause(name: str, value: Any) -> str:
     """What an event says under a name, as people spell it and not as a program does."""
-    match value:
-        case bool():
-            return name if value else f"not {name}"
-        case int() if name == "size":
-            return f"{name} {bytes_(value)}"
-        case _:
-            return f"{name} {spelled(value)}"
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} {_amount(name, value)}"
+
+
+def _amount(name: str, value: Any) -> str:
+    if name == "size" and isinstance(value, int) and not isinstance(value, bool):
+        return bytes_(value)
+    return spelled(value)
 
 
 def spelled(value: Any) -> str:
@@ -168,6 +205,25 @@ def spelled(value: Any) -> str:
             return " ".join(map(spelled, value))
         case _:
             return str(value)
+
+
+def other_wish(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What one event says of a thing otherwise than the one before it did, in a line."""
+    was, is_ = dict(_flat(before)), dict(_flat(now))
+    return ", ".join(
+        f"{clause(name, is_.get(name))} in place of {_amount(name, was.get(name))}"
+        for name in sorted({*was, *is_} - {"revision"})
+        if was.get(name) != is_.get(name)
+    )
+
+
+def _flat(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is said of the parts of a thing as if it were said of the thing."""
+    for name, value in said.items():
+        if isinstance(value, Mapping) and name in ("division", "deploy", "request"):
+            yield from ((f"{name} {part}", value[part]) for part in value)
+        else:
+            yield name, value
 
 
 def reason(code: str) -> str:
@@ -212,7 +268,30 @@ def ran_out(deadline: Deadline) -> str:
 
 def amounts(detail: Iterable[tuple[str, int]]) -> str:
     """Names and numbers, as one reads them aloud."""
-    return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in detail)
+    told = dict(detail)
+    found = []
+    for name, number in told.items():
+        parts = told.get(f"{name}{_IN_PARTS_OF}", 1)
+        if not name.endswith(_IN_PARTS_OF):
+            found.append(f"{name.replace('_', ' ')} {amount(name, number, parts)}")
+    return ", ".join(found)
+
+
+_IN_PARTS_OF: Final = "_in_parts_of"
+_OF_BYTES: Final = ("memory", "storage", "volumes", "expansion", "shrink", "short")
+
+
+def amount(name: str, number: int, parts: int = 1) -> str:
+    """A number, or so many parts of one, in the unit that its name tells of."""
+    unit = name.replace(" ", "_").rpartition("_")[2]
+    if name.startswith("lacking"):  # Nodes are counted that lack something, and not what they lack.
+        return str(number)
+    if number % parts:
+        return f"{Fraction(number, parts)}{'m' if unit == 'cpu' else ''}"
+    whole = number // parts
+    if unit == "cpu":
+        return cores(whole)
+    return bytes_(whole) if unit in _OF_BYTES else str(whole)
 
 
 def short_by(refusal: Refusal) -> tuple[tuple[str, int], ...]:
@@ -220,9 +299,11 @@ def short_by(refusal: Refusal) -> tuple[tuple[str, int], ...]:
     told = dict(refusal.detail)
     found = []
     for name in sorted(told):
-        part, is_amount, amount = name.partition("short_")
+        part, is_amount, resource = name.partition("short_")
         if is_amount:
-            found.append((f"{part}{amount}".replace("_", " "), told[name]))
+            found.append((f"{part}{resource}".replace("_", " "), told[name]))
+        if name.endswith("_short"):
+            found.append((name.removesuffix("_short"), told[name]))
         what = name.removesuffix("wanted").rstrip("_")
         if not name.endswith("wanted"):
             continue

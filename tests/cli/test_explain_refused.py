@@ -1,0 +1,277 @@
+"""``ledger explain`` around a refusal: what is wished since, which one says what is short, and what came back."""
+
+import json
+from collections.abc import Mapping
+
+from tests.cli.test_explain import asked, line, settle
+from tests.cli.test_explain_place import disk, node
+from tests.cli.test_explain_the_present import explained
+from tests.events_for_tests import cluster_line
+
+GI = 2**30
+
+
+def web(number: int, replicas: int, *, cpu: str = "500m", weights: Mapping[str, int]) -> bytes:
+    """A workload over clusters, and on the nodes of each."""
+    told = json.loads(
+        line(
+            "workload.workload.upserted",
+            "shop/web",
+            namespace="shop",
+            name="web",
+            uid="uid-web",
+            kind="Deployment",
+            replicas=replicas,
+            request={"cpu": cpu, "memory": GI},
+            division={"strategy": "static", "weights": dict(weights)},
+            deploy={"strategy": "AUTO"},
+        )
+    )
+    return json.dumps(told | {"id": f"web-{number}"}).encode()
+
+
+def again(told: bytes, of: str, **data: object) -> bytes:
+    """The same said once more, or otherwise."""
+    event = json.loads(told)
+    event["data"] |= data
+    return json.dumps(event | {"id": f"{event['id']}-{of}"}).encode()
+
+
+def gone(name: str) -> bytes:
+    return line("cluster.node.removed", f"c1/{name}", cluster="c1", name=name)
+
+
+BOTH = {"c1": 1, "c2": 1}
+NONE_READY = [
+    cluster_line(1),
+    cluster_line(2),
+    web(1, 4, weights=BOTH),
+    again(cluster_line(1), "down", ready=False),
+    again(cluster_line(2), "down", ready=False),
+]
+"""The division is refused at position 4."""
+
+
+def refused(told: dict[str, object]) -> list[str]:
+    """What is told of the refusals that stand."""
+    sections = told["sections"]
+    assert isinstance(sections, dict)
+    pending: list[str] = sections["pending"]
+    return pending
+
+
+def test_a_wish_that_came_after_its_refusal_is_told_with_the_refused_one(database_url: str) -> None:
+    settle(database_url, [*NONE_READY, web(2, 6, weights=BOTH)])
+
+    by_subject = explained(database_url, "shop/web", "--kind", "workload")
+    number = next(
+        one["record"]["number"]
+        for one in by_subject["pending"]
+        if one["record"]["subject"] == "shop/web"
+    )
+    by_number = explained(database_url, str(number))
+
+    since = "wished since, by event 5: replicas 6 in place of 4"
+    assert since in refused(by_subject)
+    (division,) = [one for one in by_subject["pending"] if one["record"]["number"] == number]
+    assert (division["wish"]["position"], division["newer_wish"]["position"]) == (2, 5)
+    assert by_number["sections"]["asked"][1:] == ["told by event 2: replicas 4", since]
+
+
+def test_a_wish_that_says_the_same_again_is_no_newer_one(database_url: str) -> None:
+    settle(database_url, [*NONE_READY, web(2, 4, weights=BOTH)])
+
+    told = explained(database_url, "shop/web")
+
+    assert not [one for one in refused(told) if one.startswith("wished since")]
+    assert [one["newer_wish"] for one in told["pending"]] == [None] * len(told["pending"])
+
+
+def test_what_was_wished_later_is_not_told_of_an_earlier_position(database_url: str) -> None:
+    settle(database_url, [*NONE_READY, web(2, 6, weights=BOTH)])
+
+    told = explained(database_url, "shop/web", "--at", "4")
+
+    assert not [one for one in refused(told) if one.startswith("wished since")]
+
+
+def test_what_became_of_a_refusal_later_is_not_told_of_an_earlier_position(
+    database_url: str,
+) -> None:
+    settle(database_url, [*NONE_READY, again(cluster_line(2), "up")])
+    (number,) = [
+        one["record"]["number"]
+        for one in explained(database_url, "shop/web", "--at", "4")["pending"]
+        if one["record"]["subject"] == "shop/web"
+    ]
+
+    then = explained(database_url, str(number), "--at", "4")
+    now = explained(database_url, str(number))
+
+    assert then["ended"]["open"]
+    assert then["sections"]["then"] == ["it still stands"]
+    assert now["sections"]["now"][0].startswith("it ended with decision #")
+    assert now["sections"]["now"][0].endswith(" at position 5 (keep)")
+
+
+ONLY = {"c1": 1}
+ONE_NODE = [
+    cluster_line(1),
+    node("c1", "n1", memory="4Gi"),
+    node("c1", "n2", memory="4Gi"),
+    web(1, 6, weights=ONLY),
+    gone("n2"),
+]
+"""Two of six instances are lost at position 4, and refused by #3."""
+
+
+def test_a_refusal_that_came_before_is_told_as_that(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, web(2, 6, cpu="400m", weights=ONLY)])
+
+    after = explained(database_url, "2")
+    before = explained(database_url, "shop/web@c1")
+
+    assert after["sections"]["steps"][-1] == (
+        "not all of it could be served: the refusal after it, #3, says what is short"
+    )
+    assert after["short"]["number"] == 3
+    assert before["number"] > 3
+    assert before["sections"]["steps"][-1] == (
+        "not all of it could be served: #3 had refused that before, at position 4, and still stood"
+    )
+    assert before["short"]["number"] == 3
+
+
+def test_a_disk_placement_names_the_refusal_of_the_rest(database_url: str) -> None:
+    volume = line("disk.volume.upserted", "orders", name="orders", size="10Gi", replicas=2)
+    settle(
+        database_url,
+        [cluster_line(1), node("c1", "n1", memory="4Gi"), disk("c1", "n1", "d1", "90Gi"), volume],
+    )
+
+    told = explained(database_url, "orders")
+
+    assert told["sections"]["steps"][-1] == (
+        "not all of it could be served: the refusal after it, #1, says what is short"
+    )
+
+
+def test_how_much_moved_agrees_with_the_moves_beside_it(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="8Gi")])
+
+    told = explained(database_url, "shop/web@c1")
+    said = asked(database_url, "shop/web@c1").stdout
+
+    assert "instance 4 from n2 to n1: its node was lost" in told["sections"]["steps"]
+    assert told["record"]["moved"] == 0
+    assert told["sections"]["changed"][-1].endswith(
+        "; moved 0 net, node by node: 2 instances on another node than before"
+    )
+    assert "; moved 0 net\n" in said
+
+
+def test_what_was_lost_and_came_to_the_same_node_again_says_so(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="4Gi")])
+
+    told = explained(database_url, "shop/web@c1", "--kind", "deployment")
+    said = asked(database_url, "shop/web@c1").stdout
+
+    assert "replaced: what was lost was placed again" in said
+    assert told["sections"]["changed"][-1].endswith(
+        "; moved 0 net, node by node: 4 came and 4 left"
+    )
+
+
+def test_a_replica_in_place_of_one_on_the_same_disk_did_not_move_and_came(
+    database_url: str,
+) -> None:
+    volume = line("disk.volume.upserted", "orders", name="orders", size="10Gi", replicas=1)
+    failed = line("disk.replica.failed", "orders/orders-r1", volume="orders", replica="orders-r1")
+    settle(
+        database_url,
+        [
+            cluster_line(1),
+            node("c1", "n1", memory="4Gi"),
+            disk("c1", "n1", "d1", "90Gi"),
+            volume,
+            failed,
+        ],
+    )
+
+    told = explained(database_url, "orders")
+
+    assert told["record"]["moved"] == 0
+    assert told["sections"]["changed"] == [
+        "orders-r1: c1/n1/d1 -> nowhere",
+        "orders-r2: nowhere -> c1/n1/d1",
+        "against #0 (placed) at position 3; moved 0 net, disk by disk: 1 replica placed, 1 released",
+    ]
+
+
+def test_a_division_that_came_back_tells_what_came_back(database_url: str) -> None:
+    settle(
+        database_url,
+        [*NONE_READY, again(cluster_line(2), "up"), again(cluster_line(1), "up")],
+    )
+
+    back = explained(database_url, "shop/web", "--at", "5")
+    both = explained(database_url, "shop/web")
+    said = asked(database_url, str(back["number"])).stdout
+
+    assert back["record"]["branch"] == "keep"
+    refusal = back["ended_refusal"]["number"]
+    assert "\nkeep: the last result fits again, nothing moves; moved 0\n" in said
+    assert back["sections"]["caused_by"][:3] == [
+        "the clusters it may go to came or went.",
+        f"c2 came back; #{refusal} had said of it: is not ready (not_ready)",
+        (
+            f"it had been refused by #{refusal} at position 4: no cluster it may go to is there and"
+            " ready (no_candidate_cluster); that is over with this"
+        ),
+    ]
+    assert both["sections"]["caused_by"][1] == (
+        f"c1 came; #{back['number']} had said of it: is not ready (not_ready)"
+    )
+    assert both["ended_refusal"] is None
+
+
+def test_a_division_that_a_cluster_left_names_it(database_url: str) -> None:
+    settle(database_url, NONE_READY[:4])
+
+    told = explained(database_url, "shop/web")["sections"]
+
+    assert told["caused_by"][1] == "c1 went"
+
+
+def test_what_is_short_is_spelled_in_units(database_url: str) -> None:
+    settle(database_url, ONE_NODE)
+
+    told = explained(database_url, "3")["sections"]["steps"]
+
+    assert "short by 2Gi (lost memory)" in told
+    assert "numbers: lost found 1, lost short memory 2Gi, lost wanted 3" in told
+
+
+def by_room(number: int, replicas: int) -> bytes:
+    """A workload that is divided by what is available."""
+    told = json.loads(web(number, replicas, weights={}))
+    told["data"]["division"] = {"strategy": "dynamic"}
+    return json.dumps(told).encode()
+
+
+def test_who_was_not_weighed_did_not_lose_to_a_stronger_claim(database_url: str) -> None:
+    begun = [cluster_line(1), cluster_line(2), node("c1", "n1", memory="4Gi"), by_room(1, 2)]
+    settle(database_url, [*begun, node("c2", "n1", memory="4Gi"), cluster_line(3), by_room(2, 1)])
+
+    kept = explained(database_url, "shop/web", "--at", "5")
+    fewer = explained(database_url, "shop/web")
+
+    assert (kept["record"]["branch"], fewer["record"]["branch"]) == ("keep", "scale_down")
+    assert kept["sections"]["losers"] == [
+        f"{cluster}: got none: it had none, and what is wanted adds up without it (kept)"
+        for cluster in ("c2", "c3")
+    ]
+    assert fewer["sections"]["losers"] == [
+        f"{cluster}: got none: it had none, and fewer are divided by what is held (no_weight)"
+        for cluster in ("c2", "c3")
+    ]
