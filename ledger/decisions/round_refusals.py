@@ -2,12 +2,15 @@
 
 ``queue_closed``    the queue is not open
 ``evicted``         in this round
-``gang_short``      fewer tasks have places, are done, or ask for nothing than the gang needs
+``gang_short``      in its turn fewer tasks found places than the gang needs, so those gave them back; or
+                    the job has fewer than that
 ``queue_limit``     in its last turn, with a task the queue would hold more than it deserves
-``node_fit``        in its last turn, no node had room for a task
-``queue_overused``  else: the queue has all it deserves
+``node_fit``        in its last turn, no node had room for a task; or a slot, for one that asks for nothing else
+``queue_overused``  else: the queue has all it deserves, so the job had no turn
 
-Whoever was not reached because the round was full is told nothing: it is not over for them.
+A gang of which no task found a place waits for what the first of them met, and one whose queue has all
+it deserves for that: being short is not why. Whoever was not reached because the round was full is told
+nothing: it is not over for them.
 """
 
 from collections.abc import Iterator
@@ -15,6 +18,7 @@ from fractions import Fraction
 from typing import Final
 
 from ledger.core.fairshare.reasons import (
+    GangShort,
     Loser,
     NodeFit,
     QueueLimit,
@@ -59,7 +63,10 @@ def refusals(world: World, contest: Contest, came: Came) -> Iterator[tuple[Subje
             assert loser is not None
             if not_reached(loser):
                 continue
-            reason, detail = _why(loser, world.jobs.of[subject], waiting, contest.jobs[subject])
+            why = _why(loser, came, world.jobs.of[subject], waiting, contest.jobs[subject])
+            if why is None:
+                continue
+            reason, detail = why
         open_refusal = world.refusals.get(Question("allocation", subject))
         if open_refusal is not None and open_refusal.refusal.reason == reason:
             continue
@@ -75,15 +82,31 @@ def refusals(world: World, contest: Contest, came: Came) -> Iterator[tuple[Subje
         )
 
 
-def _why(loser: Loser, tasks: Tasks, waiting: int, job: Contender) -> tuple[str, dict[str, int]]:
-    """Why a job waits that was reached, as a code, and the numbers behind it."""
-    ready = tasks.replicas if not amounts(job.request) else tasks.replicas - waiting
-    if ready < job.fact.gang_min:
+def _why(
+    loser: Loser, came: Came, tasks: Tasks, waiting: int, job: Contender
+) -> tuple[str, dict[str, int]] | None:
+    """Why a job waits, as a code, and the numbers behind it; None if its slots were not reached."""
+    ready = tasks.replicas - waiting
+    if _is_short(loser, tasks, ready, job):
         return GANG_SHORT, {"gang_min": job.fact.gang_min, "ready": ready} | _first_obstacle(loser)
-    if loser.last_obstacle is not None:
-        return _told(loser.last_obstacle)
+    obstacle = came.slotless.get(job.subject, loser.last_obstacle)
+    if obstacle is not None:
+        return _told(obstacle)
+    if not amounts(job.request):
+        return None
     overused = [reason for reason in loser.reasons if isinstance(reason, QueueOverused)]
     return _told(overused[0]) if overused else (QUEUE_OVERUSED, {})
+
+
+def _is_short(loser: Loser, tasks: Tasks, ready: int, job: Contender) -> bool:
+    """Whether some of a gang could run, and too few of them."""
+    if tasks.replicas < job.fact.gang_min:
+        return True
+    # After its turn it may have been completed by what evictions made room for.
+    return ready < job.fact.gang_min and any(
+        isinstance(reason, GangShort) and reason.ready > job.in_turn.ready
+        for reason in loser.reasons
+    )
 
 
 def _first_obstacle(loser: Loser) -> dict[str, int]:
