@@ -45,6 +45,7 @@ InvalidReason = Literal[
     "salt_not_first",
     "unknown_algorithm",
     "time_required",
+    "time_too_far_ahead",
     "identity_conflict",
 ]
 """Why a message went to quarantine. The names are public: people alert on them (docs/errors.md)."""
