@@ -10,8 +10,7 @@ the rest, one root and six branches: whoever catches one knows what to do before
 ``UnusableSnapshot``  a cache that does not fit the log: do without it
 ``DamagedArchive``    a file is not what was written: fetch another copy of it
 
-A broken promise of our own is an ``assert``: never caught, always loud. What a replay finds is a
-report, not an error. Messages begin with the address of what they speak of.
+A broken promise of our own is an ``assert``: never caught, always loud. Messages begin with what they speak of.
 """
 
 from typing import Literal
@@ -45,6 +44,7 @@ InvalidReason = Literal[
     "unknown_algorithm",
     "unknown_setting",
     "time_required",
+    "time_too_far_ahead",
     "identity_conflict",
 ]
 """Why a message went to quarantine. The names are public: people alert on them (docs/errors.md)."""

@@ -18,7 +18,7 @@ from ledger.decisions.deployment_turn import Turn, split
 from ledger.decisions.nodes import nodes_of
 from ledger.decisions.refused_edits import more_move_than_fit, within_limit
 from ledger.decisions.room import Wanted, counted, wanted
-from ledger.decisions.scale_down import reduced
+from ledger.decisions.scale_down import numbered_below, reduced
 from ledger.errors import InvalidRequest
 from ledger.facts.deployment import Instance, Terms, Waiting
 from ledger.facts.reason import RETRIED
@@ -128,18 +128,14 @@ def _within_share(
     assert workload is not None, "nobody has a share of what is not there"
     assert workload.deploy is not None, "nobody has a share of what is not deployed"
     deploy = workload.deploy
-    if deploy.strategy in {"FILL", "EACH"} or (
-        len(held.instances) + len(held.waiting) <= held.share
-    ):
+    if deploy.strategy in {"FILL", "EACH"}:
+        return held.instances, held.waiting
+    if workload.kind == "StatefulSet":
+        return numbered_below(held)
+    if len(held.instances) + len(held.waiting) <= held.share:
         return held.instances, held.waiting
     nodes = nodes_of(world, held.cluster, workload, deploy)
-    return reduced(
-        held,
-        nodes,
-        deploy.strategy,
-        stateful=workload.kind == "StatefulSet",
-        target=split(world, workload, deploy, held.share, nodes),
-    )
+    return reduced(held, nodes, deploy.strategy, split(world, workload, deploy, held.share, nodes))
 
 
 def _wants_more(

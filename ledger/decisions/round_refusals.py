@@ -2,12 +2,14 @@
 
 ``queue_closed``    the queue is not open
 ``evicted``         in this round
-``gang_short``      fewer tasks have places, are done, or ask for nothing than the gang needs
+``gang_short``      fewer tasks of a gang have places, are done, or ask for nothing than it needs; what stood
+                    in the way of the next one is told with it
 ``queue_limit``     in its last turn, with a task the queue would hold more than it deserves
-``node_fit``        in its last turn, no node had room for a task
-``queue_overused``  else: the queue has all it deserves
+``node_fit``        in its last turn, no node had room for a task; or a slot, for one that asks for nothing else
+``queue_overused``  else: the queue has all it deserves, so the job had no turn
 
-Whoever was not reached because the round was full is told nothing: it is not over for them.
+A job whose tasks run one by one is no gang, however few of them run. Whoever was not reached because the
+round was full is told nothing: it is not over for them.
 """
 
 from collections.abc import Iterator
@@ -59,7 +61,10 @@ def refusals(world: World, contest: Contest, came: Came) -> Iterator[tuple[Subje
             assert loser is not None
             if not_reached(loser):
                 continue
-            reason, detail = _why(loser, world.jobs.of[subject], waiting, contest.jobs[subject])
+            why = _why(loser, came, world.jobs.of[subject], waiting, contest.jobs[subject])
+            if why is None:
+                continue
+            reason, detail = why
         open_refusal = world.refusals.get(Question("allocation", subject))
         if open_refusal is not None and open_refusal.refusal.reason == reason:
             continue
@@ -75,19 +80,30 @@ def refusals(world: World, contest: Contest, came: Came) -> Iterator[tuple[Subje
         )
 
 
-def _why(loser: Loser, tasks: Tasks, waiting: int, job: Contender) -> tuple[str, dict[str, int]]:
-    """Why a job waits that was reached, as a code, and the numbers behind it."""
-    ready = tasks.replicas if not amounts(job.request) else tasks.replicas - waiting
-    if ready < job.fact.gang_min:
-        return GANG_SHORT, {"gang_min": job.fact.gang_min, "ready": ready} | _first_obstacle(loser)
-    if loser.last_obstacle is not None:
-        return _told(loser.last_obstacle)
-    overused = [reason for reason in loser.reasons if isinstance(reason, QueueOverused)]
-    return _told(overused[0]) if overused else (QUEUE_OVERUSED, {})
+def _why(
+    loser: Loser, came: Came, tasks: Tasks, waiting: int, job: Contender
+) -> tuple[str, dict[str, int]] | None:
+    """Why a job waits, as a code, and the numbers behind it; None if its slots were not reached."""
+    for_slots = not amounts(job.request)
+    obstacle = _obstacle(loser, came, job)
+    told = None if obstacle is None else _told(obstacle)
+    ready = tasks.replicas if for_slots else tasks.replicas - waiting
+    if ready < job.fact.gang_min and job.fact.gang_min > 1:
+        numbers = {"gang_min": job.fact.gang_min, "ready": ready}
+        return GANG_SHORT, numbers if told is None else numbers | told[1]
+    if told is not None or for_slots:
+        return told
+    return QUEUE_OVERUSED, {}
 
 
-def _first_obstacle(loser: Loser) -> dict[str, int]:
-    return {} if loser.last_obstacle is None else _told(loser.last_obstacle)[1]
+def _obstacle(loser: Loser, came: Came, job: Contender) -> Reason | None:
+    """What the first task that found no place met in the last turn; without a turn, its queue."""
+    if job.subject in came.slotless:
+        return came.slotless[job.subject]
+    if loser.last_obstacle is not None or not amounts(job.request):
+        return loser.last_obstacle
+    overused = (reason for reason in loser.reasons if isinstance(reason, QueueOverused))
+    return next(overused, None)
 
 
 def _told(reason: Reason) -> tuple[str, dict[str, int]]:

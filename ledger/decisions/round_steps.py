@@ -21,6 +21,7 @@ from ledger.core.fairshare.gang import TaskStatus
 from ledger.core.fairshare.orders import JobRank
 from ledger.core.fairshare.reasons import (
     Loser,
+    NodeFit,
     RoundFull,
 )
 from ledger.core.fairshare.resources import (
@@ -88,6 +89,8 @@ class Came:
     played: Round
     places: dict[Subject, dict[int, Place]] = field(default_factory=dict)
     losses: dict[Subject, dict[int, Loss]] = field(default_factory=dict)
+    slotless: dict[Subject, NodeFit] = field(default_factory=dict)
+    """Who asks for nothing but a slot, and found no further one."""
     count: int = 0
     """How many have places."""
     full: bool = False
@@ -337,6 +340,7 @@ def _backfill(
                 continue
             node = room.first(needs)
             if node is None:
+                came.slotless[job.subject] = NodeFit(index, len(room), room.lacking(needs))
                 break
             if came.count >= most:
                 came.full = True

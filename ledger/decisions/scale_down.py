@@ -1,8 +1,9 @@
-"""Which instances go when a share is smaller than what is held: one at a time, and nothing else moves.
+"""Which instances go when a share is smaller than it was: one at a time, and nothing else moves.
 
-Lost numbers that wait for a place are dropped first, the highest first. A StatefulSet gives up its
-highest numbers, held or not. Everybody else gives up from nodes that take no new work first, and
-among equals
+A StatefulSet gives up its highest numbers, held or not: in Kubernetes its pods are those from 0 to below
+the share, so one beyond goes although a lower number has no place yet and fewer are held than the share.
+Of everybody else only so many go as are too many. Lost numbers that wait for a place are dropped first,
+the highest first; then it is the turn of nodes that take no new work, and among equals
 
 ``AUTO``     from the node that holds most of the workload
 ``GLOBAL``   from the node that is used most at that moment
@@ -31,20 +32,18 @@ Turn = tuple[bool, int | Fraction, int]
 """Whose turn it is to give up: the lowest is next."""
 
 
-def reduced(
-    held: Deployed, nodes: Nodes, strategy: DeployStrategy, *, stateful: bool, target: int | None
-) -> Left:
-    """What is left when no more are held or wait than the share allows."""
+def numbered_below(held: Deployed) -> Left:
+    """What is left of a StatefulSet: the numbers below its share."""
+    return (
+        tuple(one for one in held.instances if one.number < held.share),
+        tuple(one for one in held.waiting if one.number < held.share),
+    )
+
+
+def reduced(held: Deployed, nodes: Nodes, strategy: DeployStrategy, target: int | None) -> Left:
+    """What is left of others when no more are held or wait than the share allows."""
     surplus = len(held.instances) + len(held.waiting) - held.share
-    if surplus <= 0:
-        return held.instances, held.waiting
-    if stateful:
-        numbers = _numbers(held.instances, held.waiting)
-        kept = frozenset(numbers[: held.share])
-        return (
-            tuple(one for one in held.instances if one.number in kept),
-            tuple(one for one in held.waiting if one.number in kept),
-        )
+    assert surplus > 0, "there is nothing to choose from"
     dropped = min(surplus, len(held.waiting))
     waiting = held.waiting[: len(held.waiting) - dropped]
     gone = _given_up(held.instances, waiting, nodes, strategy, surplus - dropped, target or 0)
@@ -60,7 +59,7 @@ def _given_up(
     target: int,
 ) -> set[int]:
     """The numbers that go."""
-    numbers = _numbers(instances, waiting)
+    numbers = sorted([*(one.number for one in instances), *(one.number for one in waiting)])
     stay = frozenset(numbers[:target])
     counts = Counter(one.node for one in instances)
     going: dict[NodeName, list[Instance]] = {}
@@ -94,8 +93,3 @@ def _given_up(
         if going[name]:
             heappush(queue, (turn(name), name))
     return gone
-
-
-def _numbers(instances: Sequence[Instance], waiting: Sequence[Waiting]) -> list[int]:
-    """All of them, the lowest first."""
-    return sorted([*(one.number for one in instances), *(one.number for one in waiting)])

@@ -3,7 +3,8 @@
 Everything here happens under the fleet's lock and inside the caller's transaction. What comes out
 is which messages became events, which were there already, and which may not stand: the same
 identity with other content, a salt after the first event, an event without the time its fleet's
-clock needs. Nothing is dropped silently; whoever calls records the rest.
+clock needs, or with one that would carry that clock too far. Nothing is dropped silently; whoever
+calls records the rest.
 
 Identity has a fast way and a sure way. The fast way copies the identities of a batch straight
 into their table and lets the unique key object; the whole transaction then fails with
@@ -69,6 +70,10 @@ class Appended:
 
 BEGINNING: Final = Microseconds(0)
 
+LONGEST_LEAP: Final = Microseconds(366 * 86_400_000_000)
+"""A year. Time never runs backwards, so an event of the year 9999 would be the last at which a fleet on
+the event clock sees anything run out; no producer's clock is off by a year, and told histories pause less."""
+
 Known = dict[bytes, tuple[bytes, int]]
 
 
@@ -79,12 +84,14 @@ async def append(
     *,
     ask_first: bool,
     not_before: Microseconds = BEGINNING,
+    may_leap: bool = True,
     head: Head | None = None,
 ) -> Appended:
     """Append accepted messages in their order; raises UniqueViolationError unless ``ask_first``.
 
-    ``not_before`` is a time they are recorded at or after, whatever the clock says. ``head`` is what
-    was found under the lock by a caller that took it already.
+    ``not_before`` is a time they are recorded at or after, whatever the clock says. Unless
+    they ``may_leap``, none carries a fleet on the event clock ahead by more than ``LONGEST_LEAP``. ``head``
+    is what was found under the lock by a caller that took it already.
     """
     if head is None:
         head = await trees.lock(connection, fleet.number, "events")
@@ -116,6 +123,11 @@ async def append(
                 appended.refused.append(
                     (message, "time_required", f"fleet {name} runs on the time of its events")
                 )
+                continue
+            # Where a history begins nobody knows better than its first event, and no time up to
+            # the present is a leap, however long a fleet has heard nothing.
+            if not may_leap and position and time - LONGEST_LEAP > max(recorded_at, head.clock):
+                appended.refused.append((message, "time_too_far_ahead", _leap(fleet)))
                 continue
             recorded_at = max(recorded_at, time)
         if wanted_salt is not None:
@@ -177,6 +189,10 @@ async def _known(
         [event.identity for _, event in messages],
     )
     return {row["identity"]: (row["digest"], row["position"]) for row in rows}
+
+
+def _leap(fleet: Fleet) -> str:
+    return f"more than a year after all that fleet {fleet.name} has heard, and after today"
 
 
 def _conflict(event: Accepted, before: tuple[bytes, int]) -> str:

@@ -40,7 +40,14 @@ EVERYTHING: Final[frozenset[Family]] = frozenset(
 )
 
 OF_THE_LOG: Final = frozenset(
-    {"identity_conflict", "salt_not_first", "source_not_bound", "time_required", "unknown_fleet"}
+    {
+        "identity_conflict",
+        "salt_not_first",
+        "source_not_bound",
+        "time_required",
+        "time_too_far_ahead",
+        "unknown_fleet",
+    }
 )
 """Why a message that is good by itself was set aside."""
 

@@ -71,7 +71,25 @@ def test_tasks_that_ask_for_nothing_take_slots_whatever_their_queue_deserves() -
     placed = allocation_of(made[0])
     assert [one.way for one in placed.tasks] == ["backfill"] * 3
     assert placed.waiting == 2
-    assert refusal_of(made[1]).reason == "queue_overused"
+    refused = refusal_of(made[1])
+    assert refused.reason == "node_fit", "its queue is not what they wait for"
+    assert ("lacking pods", 1) in refused.detail
+
+
+def test_who_waits_for_slots_that_a_full_round_did_not_reach_is_told_nothing_yet() -> None:
+    log = fleet(pods=3)
+    log.add_all(policy({"hold": True, "round.max_tasks": 2}))
+    log.add_all(job_up("ns/first", 2, "q", cpu=0), job_up("ns/then", 2, "q", cpu=0))
+
+    made = log.add(policy({"hold": False})).decisions
+    later = log.add(policy({})).decisions
+
+    assert [(one.kind, one.subject) for one in made] == [("allocation", "ns/first")]
+    assert [(one.kind, one.subject) for one in later] == [
+        ("allocation", "ns/then"),
+        ("refusal", "ns/then"),
+    ]
+    assert refusal_of(later[1]).reason == "node_fit"
 
 
 def test_a_finished_task_stays_finished_when_its_node_goes() -> None:

@@ -1,6 +1,7 @@
 """The decider: who decides, what a crash leaves, and what people see afterwards."""
 
 import asyncio
+import json
 import signal
 import sys
 import threading
@@ -437,6 +438,39 @@ async def test_a_live_decider_adds_no_time_to_a_fleet_on_the_clock_of_its_events
     assert not await one.turn(ticks=False)
 
     assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 5
+
+
+async def test_a_time_far_ahead_has_all_run_out_that_ran_and_nothing_that_begins_then(
+    database_url: str, anybody: asyncpg.Connection
+) -> None:
+    ahead, later = "2026-11-30T00:00:00Z", "2026-02-01T00:00:00Z"
+    await lines.ingest(anybody, with_grace(3_600_000), clock="event")
+    back = cluster_line(4, subject="c1", id="back", data={"name": "c1"}, time=ahead)
+    again = json.loads(with_grace(0)[-1]) | {"id": "lost again", "time": later}
+    one = Decider(anybody, await the_fleet(anybody), holder="me")
+
+    async def decided(*told: bytes) -> list[dict[str, int]]:
+        await lines.ingest(anybody, told)
+        while await one.turn(ticks=False):
+            pass
+        rows = await anybody.fetch(
+            "SELECT number, cluster, replicas FROM ledger_api.divisions ORDER BY number, cluster"
+        )
+        found: dict[int, dict[str, int]] = {}
+        for row in rows:
+            found.setdefault(row["number"], {})[row["cluster"]] = row["replicas"]
+        return [*found.values()]
+
+    both, without = {"c1": 2, "c2": 2}, {"c2": 4}
+    assert await decided() == [both]
+    assert await decided(back) == [both, without, both], "the hour was over before it was back"
+    assert await decided(json.dumps(again).encode()) == [both, without, both]
+    much_later = cluster_line(5, time=ahead)
+    assert await decided(much_later) == [both, without, both], "until then no hour passes"
+
+    await one.let_go()
+    await decide_all(database_url)
+    assert await decided() == [both, without, both, without]
 
 
 async def test_a_fleet_that_needs_a_person_stops_nobody_else(

@@ -95,6 +95,40 @@ def with_jobs(seed: int, length: int) -> list[Happening]:
     return told
 
 
+def with_sets(seed: int, length: int) -> list[Happening]:
+    """The same history, in which most are StatefulSets and few nodes are on-demand ones, with little room.
+
+    So the lowest numbers of a set are often refused where the others are placed, and it is scaled down then.
+    """
+    random = Random(f"sets of {seed}")
+    return [
+        Happening(_of_sets(random, happening.fact), happening.after)
+        for happening in history(seed, length)
+    ]
+
+
+def _of_sets(random: Random, fact: Fact) -> Fact:
+    match fact:
+        case cluster.NodeUpserted():
+            says = "on-demand" if fact.name == NODES[0] else "spot"
+            least = Bytes(random.choice([0, 2, 4])) if says == "on-demand" else fact.memory
+            others = tuple(label for label in fact.labels if label[0] != CAPACITY)
+            return replace(fact, labels=tuple(sorted([*others, (CAPACITY, says)])), memory=least)
+        case workload.WorkloadUpserted() if fact.name != WORKLOADS[-1]:
+            spec = fact.deploy
+            if spec is not None and spec.strategy in {"FILL", "EACH"} and random.random() < 0.8:
+                spec = replace(spec, strategy="AUTO")
+            return replace(
+                fact,
+                kind="StatefulSet",
+                deploy=spec,
+                request=fact.request if random.random() < 0.1 else each_takes(memory=1),
+                min_available=fact.min_available or random.choice(["0", "1", None]),
+            )
+        case _:
+            return fact
+
+
 def _of_jobs(random: Random) -> Fact:
     """Something about a job, or a queue of theirs."""
     key = f"ns/{random.choice(JOBS)}"

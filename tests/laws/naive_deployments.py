@@ -992,13 +992,14 @@ class NaiveDeployments:
 
     def _scale_down(self, turn: Turn) -> None:
         standing = turn.standing
+        if turn.fact.kind == "StatefulSet":
+            # Its pods are named by number, so those from 0 on are the ones that there are.
+            exist = set(range(turn.share))
+            standing.held = {n: one for n, one in standing.held.items() if n in exist}
+            standing.lost = standing.lost & exist
+            return
         while len(standing.held) + len(standing.lost) > turn.share:
-            if turn.fact.kind == "StatefulSet":
-                last = max(standing.held.keys() | standing.lost)
-            elif standing.lost:
-                last = max(standing.lost)
-            else:
-                last = self._next_to_go(turn)
+            last = max(standing.lost) if standing.lost else self._next_to_go(turn)
             standing.held.pop(last, None)
             standing.lost.discard(last)
 

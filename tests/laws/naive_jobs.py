@@ -426,8 +426,9 @@ class NaiveJobs:
                 del self.refused[job]
             said.append(self._say("allocation", job, moment, rows=rows, moved=moved))
         for job in self.in_line():
-            if self.waiting(job) and job in reached:
-                said += self._refuse(job, floor.code(job), ROUND, moment)
+            code = floor.code(job) if self.waiting(job) and job in reached else None
+            if code is not None:
+                said += self._refuse(job, code, ROUND, moment)
         if floor.evicted and self.closing is not None:
             said += self.closing(moment)
 
@@ -835,7 +836,10 @@ class Floor:
         for job in self.names:
             if self.for_nothing(job) and self.queues[self.queue(job)].is_open and self.ready(job):
                 for index in self.left(job):
-                    if not self.somewhere(job) or not self.may_place(1):
+                    if not self.somewhere(job):
+                        self.obstacle[job] = "node_fit"
+                        break
+                    if not self.may_place(1):
                         break
                     self.seat(job, index)
 
@@ -849,15 +853,17 @@ class Floor:
             and not overused(self.of_queue(self.queue(job)), self.part[self.queue(job)])
         ]
 
-    def code(self, job: str) -> str:
-        """Why a job that still waits does."""
+    def code(self, job: str) -> str | None:
+        """Why a job that still waits does; None if the round was full before it came to its slots."""
         if not self.queues[self.queue(job)].is_open:
             return "queue_closed"
         if any(key[0] == job for key in self.evicted):
             return "evicted"
-        if not self.ready(job):
+        if self.facts[job].gang_min > 1 and not self.ready(job):
             return "gang_short"
-        return self.obstacle.get(job, "queue_overused")
+        if job in self.obstacle:
+            return self.obstacle[job]
+        return None if self.for_nothing(job) else "queue_overused"
 
 
 def _with(task: Task, **changes: Any) -> Task:

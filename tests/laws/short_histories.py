@@ -25,7 +25,7 @@ from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DeploySpec, PodObserved, WorkloadUpserted
 from ledger.reducers.conservation import differences
 from ledger.reducers.world import Question, World
-from ledger.units import ClusterName, Replicas, Uid
+from ledger.units import Bytes, ClusterName, Replicas, Uid
 from tests.histories import (
     SECOND,
     History,
@@ -286,6 +286,48 @@ def _stateful() -> Alphabet:
     )
 
 
+def _split_set() -> Alphabet:
+    """Its lowest numbers find no on-demand node at first."""
+    of = workload_up(
+        "ns/s",
+        4,
+        cluster="m1",
+        kind="StatefulSet",
+        deploy=deployed(),
+        request=MEMORY,
+        min_available="1",
+    )
+    one, two, three = (
+        node_up("m1", name, memory=memory, labels={CAPACITY: says})
+        for name, memory, says in (
+            ("n1", 1, "on-demand"),
+            ("n2", 6, "spot"),
+            ("n3", 4, "on-demand"),
+        )
+    )
+    return fleets(
+        [cluster_up("m1"), one, two, of],
+        [
+            three,
+            replace(three, memory=Bytes(9)),
+            replicas(of, 2),
+            replicas(of, 3),
+            of,
+            replace(of, deploy=deployed("GLOBAL")),
+            replace(of, deploy=deployed("FILL", count=3)),
+            replace(of, kind="Deployment"),
+            node_gone("m1", "n2"),
+            node_gone("m1", "n3"),
+            two,
+            node_reclaimed("m1", "n2"),
+            another(of),
+            reschedule("ns/s"),
+            HOLD,
+            GO,
+        ],
+    )
+
+
 def _orders() -> Alphabet:
     spec = deployed("EACH", count=2, nodes_limit=2)
     each = workload_up("ns/e", 1, cluster="m1", deploy=spec, request=each_takes(memory=1))
@@ -496,6 +538,7 @@ ALPHABETS: Final[Mapping[str, Alphabet]] = {
     "hold": _hold(),
     "held": _hold(node_up("m1", "n1", memory=6, uid="another"), HOLD),
     "stateful": _stateful(),
+    "split set": _split_set(),
     "orders": _orders(),
     "divided": _divided(),
     "gangs": _gangs(),

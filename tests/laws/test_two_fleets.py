@@ -45,7 +45,14 @@ from tests.histories import (
     workload_up,
 )
 from tests.laws import split_histories
-from tests.laws.crowded_histories import CAPACITY, Happening, history, smallest, with_jobs
+from tests.laws.crowded_histories import (
+    CAPACITY,
+    Happening,
+    history,
+    smallest,
+    with_jobs,
+    with_sets,
+)
 from tests.laws.short_histories import (
     ALPHABETS,
     could_be_served,
@@ -157,6 +164,35 @@ def test_jobs_that_want_the_same_room_are_placed_and_stand_in_the_way_alike(seed
         pytest.fail(least_difference(happenings))
     kinds = Counter(made.kind for step in steps for made in step.decisions)
     assert kinds["allocation"] > 3, "otherwise nobody stood in the way"
+
+
+@pytest.mark.parametrize("seed", range(60, 64))
+def test_sets_that_lack_their_lowest_numbers_are_scaled_alike(seed: int) -> None:
+    happenings = with_sets(seed, EVENTS)
+
+    if difference(happenings) is not None:
+        pytest.fail(least_difference(happenings))
+
+
+def test_a_set_has_no_number_beyond_its_share_and_is_complete_with_all_below_it() -> None:
+    complete = above_a_gap = 0
+    for seed in range(60, 68):
+        log = History()
+        for fact, after in with_sets(seed, EVENTS):
+            for made in log.add(fact, after=after).decisions:
+                held = made.outcome
+                if not isinstance(held, Deployment) or made.subject.startswith("ns/d@"):
+                    continue
+                if held.strategy not in {"AUTO", "GLOBAL", "DRAINED"}:
+                    continue
+                numbers = {one.number for one in held.instances}
+                existing = set(range(held.share))
+                assert numbers | {one.number for one in held.waiting} <= existing
+                assert held.complete <= (numbers == existing)
+                complete += held.complete
+                above_a_gap += bool(numbers) and numbers != set(range(len(numbers)))
+    assert complete > 50
+    assert above_a_gap > 50, "otherwise nobody lacked a low number"
 
 
 def test_pods_that_others_place_are_told_to_go_alike() -> None:

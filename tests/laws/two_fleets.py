@@ -3,8 +3,8 @@
     python -m tests.laws.two_fleets --seed 1 --histories 2000 --events 220
 
 Each history is a seed (``tests.laws.crowded_histories``); with ``--jobs`` there are jobs in it that
-want the same room, and with ``--pods`` it is one of pods that others place (``split_histories``). Of one
-in which the two differ the smallest part is told in which they still do.
+want the same room, with ``--sets`` StatefulSets whose lowest numbers are often refused, and with ``--pods``
+it is one of pods that others place (``split_histories``). Of one in which the two differ the smallest part is told in which they still do.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from ledger.reducers.rooms import free
 from ledger.reducers.world import World
 from tests.histories import FLEET, History, allocation, approved, subject_of
 from tests.laws import split_histories
-from tests.laws.crowded_histories import Happening, history, smallest, with_jobs
+from tests.laws.crowded_histories import Happening, history, smallest, with_jobs, with_sets
 from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_approvals import NaiveApprovals
 from tests.laws.naive_book import Bound
@@ -287,10 +287,17 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=220)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--jobs", action="store_true", help="beside the others")
+    which.add_argument("--sets", action="store_true", help="that lack their lowest numbers")
     which.add_argument("--pods", action="store_true", help="that others place")
     parser.add_argument("--stop-after", type=int, default=1, help="so many that differ")
     asked = parser.parse_args()
-    tells = with_jobs if asked.jobs else split_histories.history if asked.pods else history
+    tells = history
+    for chosen, other in (
+        (asked.jobs, with_jobs),
+        (asked.sets, with_sets),
+        (asked.pods, split_histories.history),
+    ):
+        tells = other if chosen else tells
     began = time.monotonic()
     differ, reached = 0, Counter[str]()
     for seed in range(asked.seed, asked.seed + asked.histories):

@@ -15,6 +15,7 @@ import pytest_asyncio
 from ledger.engine import decider
 from ledger.errors import InvalidEvent, LogUnavailable, SetupProblem
 from ledger.events.codec import Accepted, accept_line
+from ledger.events.moments import microseconds
 from ledger.log import fleets, lines, merkle, quarantine, read
 from ledger.log.append import append
 from ledger.log.database import Role, connect, connected, refusals_named
@@ -225,6 +226,60 @@ async def test_an_event_without_time_cannot_enter_a_fleet_on_the_event_clock(
 
     assert (taken.appended, taken.quarantined) == (1, 1)
     assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "time_required"
+
+
+def told_at(*moments: str) -> list[bytes]:
+    """An event of each time."""
+    return [cluster_line(number, time=time) for number, time in enumerate(moments)]
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+async def test_an_event_that_lies_absurdly_far_ahead_does_not_carry_time_with_it(
+    writer: asyncpg.Connection, batch: int
+) -> None:
+    usual, sentinel, later = "2026-01-05T08:00:00Z", "9999-12-31T23:59:59Z", "2026-01-05T08:00:01Z"
+
+    taken = await lines.ingest(writer, told_at(usual, sentinel, later), clock="event", batch=batch)
+
+    assert (taken.appended, taken.quarantined) == (2, 1)
+    assert [event.recorded_at_micros for event in await events(writer)] == [
+        microseconds(usual),
+        microseconds(later),
+    ]
+    row = await writer.fetchrow("SELECT reason, id FROM ledger_api.quarantine")
+    assert row is not None
+    assert tuple(row) == ("time_too_far_ahead", "cluster-1")
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        # From long ago, with a pause, to the present.
+        ("1970-01-01T00:00:00Z", "2001-01-01T00:00:00Z", "2026-01-05T08:00:00Z"),
+        # Of the future from its first event on.
+        ("2931-01-01T00:00:00Z", "2931-12-31T00:00:00Z", "2932-12-30T00:00:00Z"),
+    ],
+)
+async def test_histories_of_the_past_and_of_the_future_are_taken_whole(
+    writer: asyncpg.Connection, moments: tuple[str, ...]
+) -> None:
+    taken = await lines.ingest(writer, told_at(*moments), clock="event")
+
+    assert taken.quarantined == 0
+    recorded = [event.recorded_at_micros for event in await events(writer)]
+    assert recorded == [microseconds(moment) for moment in moments]
+
+
+async def test_the_time_of_an_event_may_be_any_where_the_server_s_clock_counts(
+    writer: asyncpg.Connection,
+) -> None:
+    taken = await lines.ingest(writer, told_at("2026-01-05T08:00:00Z", "9999-12-31T23:59:59Z"))
+
+    assert (taken.appended, taken.quarantined) == (2, 0)
+    assert all(
+        event.recorded_at_micros < microseconds("9000-01-01T00:00:00Z")
+        for event in await events(writer)
+    )
 
 
 async def test_the_clock_of_a_fleet_cannot_be_changed(writer: asyncpg.Connection) -> None:

@@ -79,6 +79,17 @@ async def test_what_the_fleet_refuses_is_refused_again(writer: asyncpg.Connectio
     assert timed.position == 1
 
 
+async def test_time_may_be_carried_far_ahead_by_a_person(writer: asyncpg.Connection) -> None:
+    ahead = cluster_line(2, time="2999-01-01T00:00:00Z")
+    await lines.ingest(writer, [cluster_line(1), ahead], clock="event")
+
+    await release(writer, await waiting(writer))
+    later = cluster_line(3, time="2999-06-01T00:00:00Z")
+    taken = await lines.ingest(writer, [later])
+
+    assert (taken.appended, taken.quarantined) == (1, 0), "it goes on from there"
+
+
 async def test_a_conflict_can_be_let_in_by_a_person(writer: asyncpg.Connection) -> None:
     await lines.ingest(writer, [cluster_line(1)])
     await lines.ingest(writer, [cluster_line(1, data={"name": "c1", "region": "other"})])
