@@ -18,7 +18,17 @@ from ledger.views.table import Row, Table
 PAGE: Final = 2000
 
 NUMERIC: Final = frozenset(
-    {"allocated", "cpu", "deserved", "memory", "requested", "scheduled", "storage", "weight"}
+    {
+        "allocated",
+        "cpu",
+        "deserved",
+        "memory",
+        "requested",
+        "scheduled",
+        "storage",
+        "total",
+        "weight",
+    }
 )
 """Columns that are shown to every digit they have."""
 
