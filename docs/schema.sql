@@ -462,9 +462,15 @@ $$;
 
 ALTER FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) OWNER TO ledger_owner;
 
+CREATE FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ((GREATEST(cpu, (1)::numeric) * GREATEST(memory, (1)::numeric)) * GREATEST(storage, (1)::numeric));
+
+ALTER FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) OWNER TO ledger_owner;
+
 CREATE FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) RETURNS numeric
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN CASE resource WHEN 'cpu'::text THEN CASE WHEN (cpu > (0)::numeric) THEN ((amount * GREATEST(memory, (1)::numeric)) * GREATEST(storage, (1)::numeric)) ELSE (0)::numeric END WHEN 'memory'::text THEN CASE WHEN (memory > (0)::numeric) THEN ((amount * GREATEST(cpu, (1)::numeric)) * GREATEST(storage, (1)::numeric)) ELSE (0)::numeric END ELSE CASE WHEN (storage > (0)::numeric) THEN ((amount * GREATEST(cpu, (1)::numeric)) * GREATEST(memory, (1)::numeric)) ELSE (0)::numeric END END;
+    RETURN CASE resource WHEN 'cpu'::text THEN CASE WHEN (cpu > (0)::numeric) THEN (amount * ledger.whole_of((1)::numeric, memory, storage)) ELSE (0)::numeric END WHEN 'memory'::text THEN CASE WHEN (memory > (0)::numeric) THEN (amount * ledger.whole_of(cpu, (1)::numeric, storage)) ELSE (0)::numeric END WHEN 'storage'::text THEN CASE WHEN (storage > (0)::numeric) THEN (amount * ledger.whole_of(cpu, memory, (1)::numeric)) ELSE (0)::numeric END ELSE NULL::numeric END;
 
 ALTER FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) OWNER TO ledger_owner;
 
@@ -1123,7 +1129,7 @@ CREATE VIEW ledger_api.fair_shares WITH (security_barrier='true') AS
      LEFT JOIN ledger.shared_totals m ON (((m.fleet = s.fleet) AND (m.resource = 'memory'::text))))
      LEFT JOIN ledger.shared_totals d ON (((d.fleet = s.fleet) AND (d.resource = 'storage'::text))))
      CROSS JOIN LATERAL ( SELECT max(ledger.of_whole(o.resource, o.allocated, c.total, m.total, d.total)) AS part,
-            ((GREATEST(c.total, (1)::numeric) * GREATEST(m.total, (1)::numeric)) * GREATEST(d.total, (1)::numeric)) AS whole
+            ledger.whole_of(c.total, m.total, d.total) AS whole
            FROM ledger.fair_shares o
           WHERE ((o.fleet = s.fleet) AND (o.queue = s.queue) AND (o.namespace = s.namespace))) held);
 
@@ -1151,7 +1157,7 @@ COMMENT ON COLUMN ledger_api.fair_shares.deserved_exact IS 'The same exactly, as
 
 COMMENT ON COLUMN ledger_api.fair_shares.allocated IS 'What its tasks hold in the queue.';
 
-COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, of what there was to share out in the last round, divided by its weight, as num/den.';
+COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS 'The dominant share of all that it holds in the queue, of what there was to share out in the last round that placed or evicted anything, divided by its weight, as num/den.';
 
 CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fair_shares
     LANGUAGE sql STABLE
@@ -1166,7 +1172,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
      s.deserved,
      s.deserved_exact,
      s.allocated,
-     ledger.exact_share(max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage)) OVER (PARTITION BY s.queue, s.namespace), (((GREATEST(t.cpu, (1)::numeric) * GREATEST(t.memory, (1)::numeric)) * GREATEST(t.storage, (1)::numeric)) * COALESCE(w.weight, (1)::numeric))) AS exact_share
+     ledger.exact_share(max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage)) OVER (PARTITION BY s.queue, s.namespace), (ledger.whole_of(t.cpu, t.memory, t.storage) * COALESCE(w.weight, (1)::numeric))) AS exact_share
     FROM ((( SELECT t_1.fleet_number,
              t_1.queue,
              t_1.namespace,
@@ -5559,6 +5565,14 @@ GRANT ALL ON FUNCTION ledger.moment(micros bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.newest_receipt(p_topic text, p_partition integer) TO ledger_writer;
+
+REVOKE ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric) TO ledger_reader;

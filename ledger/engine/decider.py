@@ -104,6 +104,8 @@ class Pace:
     """And where so much waits that whoever reads is behind anyhow: a commit should be cheap there."""
     turn_seconds: float = 0.5
     """How long one fleet is decided for before the others of a process have their turn."""
+    soon_turn_seconds: float = 0.03
+    """And how long it goes on with what comes while it is decided for, where no more waits than that."""
 
 
 USUAL_PACE: Final = Pace()
@@ -380,7 +382,7 @@ class Decider:
     async def _decide(self, world: World) -> bool:
         """Decide what waits, up to a page, and more for a while; False where nothing does."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._pace.turn_seconds
+        began = loop.time()
         page = await self._read(world.position)
         if not page:
             return False
@@ -389,8 +391,9 @@ class Decider:
         while True:
             page = page[batch.events :]
             now = loop.time()
+            turn = self._pace.turn_seconds if behind else self._pace.soon_turn_seconds
             more = behind or now - batch.began_at > MEANWHILE_SECONDS
-            if not page and more and now < until:
+            if not page and more and now - began < turn:
                 page = await self._read(batch.world.position)
                 behind = len(page) == self._pace.events
             if not page:
@@ -518,6 +521,7 @@ class Decider:
                     [(Message(at, passed, None, None), passed)],
                     ask_first=True,
                     not_before=now,
+                    may_leap=True,
                 )
                 assert done.count == 1, "its position is its identity, and it is the head's"
         self._activity.ticks += 1

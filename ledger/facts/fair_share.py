@@ -26,10 +26,6 @@ class Total(NamedTuple):
     storage: int
 
 
-NOTHING_YET: Final = Total(0, 0, 0)
-"""Before the first round."""
-
-
 class NamespaceShare(NamedTuple):
     """A namespace in a queue after a round, in one resource."""
 

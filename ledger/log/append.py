@@ -84,7 +84,7 @@ async def append(
     *,
     ask_first: bool,
     not_before: Microseconds = BEGINNING,
-    may_leap: bool = True,
+    may_leap: bool = False,
     head: Head | None = None,
 ) -> Appended:
     """Append accepted messages in their order; raises UniqueViolationError unless ``ask_first``.
@@ -129,7 +129,6 @@ async def append(
             if not may_leap and position and time - LONGEST_LEAP > max(recorded_at, head.clock):
                 appended.refused.append((message, "time_too_far_ahead", _leap(fleet)))
                 continue
-            recorded_at = max(recorded_at, time)
         if wanted_salt is not None:
             if position != 0:
                 appended.refused.append(
@@ -137,6 +136,9 @@ async def append(
                 )
                 continue
             salt = wanted_salt
+        if by_event:
+            assert time is not None, "it was asked for"
+            recorded_at = max(recorded_at, time)
         known[identity] = (digest, position)
         said = (source, id_, type_, subject)
         at = message.at

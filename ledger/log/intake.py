@@ -122,9 +122,7 @@ class Intake:
                 await receipts.check_pins(connection, claim, shares.keys())
             known = self._open | opened
             for fleet in sorted((known[name] for name in shares), key=lambda f: f.number):
-                done = await append(
-                    connection, fleet, shares[fleet.name], ask_first=ask_first, may_leap=False
-                )
+                done = await append(connection, fleet, shares[fleet.name], ask_first=ask_first)
                 taken.appended += done.count
                 taken.duplicates += done.duplicates
                 taken.conflicts += sum(why == "identity_conflict" for _, why, _ in done.refused)

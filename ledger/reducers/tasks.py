@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from immutables import Map
 
 from ledger.facts.allocation import TaskRequest
-from ledger.facts.fair_share import NOTHING_YET, USUAL_WEIGHT, NamespaceShare, Total
+from ledger.facts.fair_share import USUAL_WEIGHT, NamespaceShare, Total
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
 from ledger.reducers.book import Holding, Loose
@@ -184,8 +184,8 @@ class Jobs:
     weights: Map[str, Map[Subject, int]]
     """What quotas say of their namespace's weight; those that say 1 or nothing are not listed."""
     rounds: Rounds
-    told_total: Total
-    """What there was to share out, as a round told it last."""
+    told_total: Total | None
+    """What there was to share out, as a round told it last; None before the first one."""
     told_weights: Map[str, int]
     """As rounds told them last, of namespaces that weigh something else than is usual."""
     shares: Map[tuple[str, str, str], NamespaceShare]
@@ -229,7 +229,7 @@ def no_jobs() -> Jobs:
             within=False,
             done=False,
         ),
-        told_total=NOTHING_YET,
+        told_total=None,
         told_weights=Map(),
         shares=Map(),
     )

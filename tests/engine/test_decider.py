@@ -333,6 +333,43 @@ async def test_an_event_that_takes_its_time_keeps_nothing_open(
     assert await decisions.cursor(anybody, fleet) == (2, 0)
 
 
+async def test_what_came_while_a_long_batch_was_folded_is_folded_while_that_one_is_written(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else waited when it began: it was not behind."""
+    await lines.ingest(anybody, [cluster_line(1)])
+    fleet = await the_fleet(anybody)
+    begun, told, over = threading.Event(), threading.Event(), threading.Event()
+
+    def while_others_come(world: World, event: Event) -> Step:
+        if event.position == 0:
+            begun.set()
+            assert told.wait(timeout=30)
+        else:
+            assert over.wait(timeout=30)
+        return advance(world, event)
+
+    monkeypatch.setattr(decider, "advance", while_others_come)
+    one = Decider(anybody, fleet, holder="me", pace=Pace(soon_turn_seconds=60))
+    async with connected(database_url, None) as other:
+        turning = asyncio.create_task(one.turn(ticks=False))
+        assert await asyncio.to_thread(begun.wait, 30)
+        await lines.ingest(other, [cluster_line(2)])
+        await asyncio.sleep(2 * decider.MEANWHILE_SECONDS)
+        told.set()
+
+        async def first_is_durable() -> bool:
+            return await decisions.cursor(other, fleet) == (0, 0)
+
+        # The second one is not over yet, and was begun in the same turn.
+        await until(first_is_durable)
+        assert not turning.done()
+        over.set()
+        assert await turning
+
+    assert await decisions.cursor(anybody, fleet) == (1, 0)
+
+
 async def test_killed_deciders_lose_and_repeat_nothing(
     database_url: str, anybody: asyncpg.Connection
 ) -> None:

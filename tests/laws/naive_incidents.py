@@ -25,6 +25,8 @@ class NaiveIncidents:
     admissions: NaiveAdmissions | None = None
     """Who hears of pods that come after they were given up."""
     told: set[Contradiction] = field(default_factory=set)
+    before: set[Contradiction] = field(default_factory=set)
+    """What was told when the moment began."""
     kept: dict[Contradiction, str] = field(default_factory=dict)
     """What is over once it is told: upserts that would have changed the pieces of a node, pods that came late."""
     cuts: dict[str, tuple[int, NodeUpserted]] = field(default_factory=dict)
@@ -81,7 +83,8 @@ class NaiveIncidents:
             self.cuts[key] = (self.fleet.life("node", key), node)
 
     def folded(self) -> None:
-        """What is over may begin again."""
+        """What is over may begin again; but not in the same moment, in which it was never over to see."""
+        self.before = set(self.told)
         self.told &= self._contradictions().keys()
         self._see_cuts()
 
@@ -98,7 +101,7 @@ class NaiveIncidents:
             self.admissions.late.clear()
         for one, numbers in sorted((now | self.kept).items()):
             subject, what, node = one
-            if one in self.told:
+            if one in self.told | self.before:
                 continue
             # An incident is no answer, so what was decided last about its subject stays that.
             number, previous = self.fleet.number, self.fleet.newest.get(subject)

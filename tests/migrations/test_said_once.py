@@ -182,7 +182,7 @@ async def test_what_was_told_is_told_the_same(postgres: Postgres, seed: int) -> 
         finally:
             await connection.close()
 
-        await schema.migrate(url)
+        await schema.migrate(url, to="0021")
 
         connection = await database.connect(url, None)
         try:

@@ -347,6 +347,23 @@ async def test_a_later_salt_is_quarantined(writer: asyncpg.Connection) -> None:
     assert await writer.fetchval("SELECT reason FROM ledger_api.quarantine") == "salt_not_first"
 
 
+@pytest.mark.parametrize("batch", [1, 1000])
+async def test_an_event_that_is_set_aside_carries_no_time_with_it(
+    writer: asyncpg.Connection, batch: int
+) -> None:
+    first, aside, later = "2026-01-05T08:00:00Z", "2026-03-01T00:00:00Z", "2026-01-05T08:00:01Z"
+    salted = json.loads(policy(1, salt="pepper")) | {"time": aside}
+    file = [cluster_line(0, time=first), json.dumps(salted).encode(), cluster_line(2, time=later)]
+
+    taken = await lines.ingest(writer, file, clock="event", batch=batch)
+
+    assert (taken.appended, taken.quarantined) == (2, 1)
+    assert [event.recorded_at_micros for event in await events(writer)] == [
+        microseconds(first),
+        microseconds(later),
+    ]
+
+
 async def test_a_fleets_name_is_its_salt_unless_it_says_otherwise(
     writer: asyncpg.Connection,
 ) -> None:

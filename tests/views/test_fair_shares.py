@@ -9,8 +9,9 @@ import asyncpg
 import pytest
 
 from ledger.core.fairshare.orders import ShareOfTotal
-from ledger.log import schema
-from ledger.log.database import connect
+from ledger.errors import SetupProblem
+from ledger.log import lines, schema
+from ledger.log.database import connect, schema_version
 from ledger.views.past import (
     FAIR_SHARES,
     NAMESPACE_WEIGHTS,
@@ -19,6 +20,8 @@ from ledger.views.past import (
     bring_up_to_date,
     turning,
 )
+from tests.engine.deciding import decide_all
+from tests.events_for_tests import cluster_line, workload_line
 from tests.migrations.databases import at_schema
 from tests.postgres import Postgres
 
@@ -140,35 +143,45 @@ async def test_shares_are_worked_out_as_the_core_does(database_url: str, seed: i
         await connection.close()
 
 
-async def test_what_was_told_before_shares_were_worked_out_stays_but_for_the_share(
+async def test_a_log_with_rounds_of_an_earlier_release_is_refused_in_words(
     postgres: Postgres,
 ) -> None:
     async with at_schema(postgres, "0021") as url:
         connection = await connect(url, None)
         try:
             await connection.execute(
-                "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'test', 'event')"
+                "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'test', 'event');"
+                "INSERT INTO ledger.decisions (fleet, number, incarnation, position, kind, subject,"
+                "  algorithm, version, branch, moved, result, reasons, record, digest)"
+                " VALUES (1, 7, 1, 3, 'allocation', 'a/job', 'fairshare', 1, 'allocate', 0, '{}', '{}',"
+                "  '', decode(repeat('00', 32), 'hex'))"
             )
-            await connection.executemany(
-                "INSERT INTO ledger.fair_shares (fleet, queue, namespace, resource, number, weight,"
-                "  requested, deserved, deserved_exact, allocated, weighted_share, from_position)"
-                " VALUES (1, 'q', $1, 'cpu', 5, $2, 30, 20, '20/1', 10, '1/8', 4)",
-                [("a", 3), ("b", 1)],
+
+            with pytest.raises(SetupProblem, match="fleet test: its decision 7 is of a round"):
+                await schema.migrate(url)
+
+            assert await schema_version(connection) == "0021", "nothing was changed"
+            assert await connection.fetchval("SELECT count(weight) FROM ledger.fair_shares") == 0
+        finally:
+            await connection.close()
+
+
+async def test_a_log_without_rounds_is_migrated_and_goes_on(postgres: Postgres) -> None:
+    async with at_schema(postgres, "0021") as url:
+        connection = await connect(url, None)
+        try:
+            await lines.ingest(
+                connection, [cluster_line(1), workload_line(1, replicas=1, weights={"c1": 1})]
             )
-            asked = (
-                "SELECT namespace, number, weight, requested, deserved, allocated"
-                " FROM ledger_api.fair_shares ORDER BY namespace"
-            )
-            before = await connection.fetch(asked)
         finally:
             await connection.close()
 
         await schema.migrate(url)
+        await decide_all(url)
 
         connection = await connect(url, None)
         try:
-            assert await connection.fetch(asked) == before
-            shares = await connection.fetch("SELECT weighted_share FROM ledger_api.fair_shares")
-            assert [share for (share,) in shares] == [None, None]
+            assert await viewed(connection, "fair_shares") == {}
+            assert await viewed(connection, "fair_shares_as_of('test', 0)") == {}
         finally:
             await connection.close()

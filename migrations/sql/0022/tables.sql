@@ -19,10 +19,6 @@ CREATE TABLE ledger.shared_totals (
   PRIMARY KEY (fleet, resource)
 ) WITH (fillfactor = 50)
 ;;
-INSERT INTO ledger.namespace_weights (fleet, namespace, weight, from_position)
-SELECT fleet, namespace, max(weight), max(from_position) FROM ledger.fair_shares
- GROUP BY fleet, namespace HAVING max(weight) <> 1
-;;
 DO $$
 DECLARE state text;
 BEGIN

@@ -3,15 +3,21 @@ CREATE FUNCTION ledger.exact_share(held numeric, whole numeric) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN div(held, gcd(held, whole))::text || '/' || div(whole, gcd(held, whole))::text
 ;;
--- The dominant of several shares is the largest. Shares of different totals are compared as parts of one whole
--- that all totals divide; of what there is nothing, nobody has a share.
+-- One whole that all three totals divide.
+CREATE FUNCTION ledger.whole_of(cpu numeric, memory numeric, storage numeric) RETURNS numeric
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN greatest(cpu, 1) * greatest(memory, 1) * greatest(storage, 1)
+;;
+-- The dominant of several shares is the largest. Shares of different totals are compared as parts of that whole;
+-- of what there is nothing, nobody has a share.
 CREATE FUNCTION ledger.of_whole(resource text, amount numeric, cpu numeric, memory numeric, storage numeric)
   RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN CASE resource WHEN 'cpu' THEN CASE WHEN cpu > 0 THEN amount * greatest(memory, 1) * greatest(storage, 1) ELSE 0 END
-                       WHEN 'memory' THEN CASE WHEN memory > 0 THEN amount * greatest(cpu, 1) * greatest(storage, 1) ELSE 0 END
-                       ELSE CASE WHEN storage > 0 THEN amount * greatest(cpu, 1) * greatest(memory, 1) ELSE 0 END
-          END
+  RETURN CASE resource
+           WHEN 'cpu' THEN CASE WHEN cpu > 0 THEN amount * ledger.whole_of(1, memory, storage) ELSE 0 END
+           WHEN 'memory' THEN CASE WHEN memory > 0 THEN amount * ledger.whole_of(cpu, 1, storage) ELSE 0 END
+           WHEN 'storage' THEN CASE WHEN storage > 0 THEN amount * ledger.whole_of(cpu, memory, 1) ELSE 0 END
+         END
 ;;
 CREATE OR REPLACE VIEW ledger_api.fair_shares WITH (security_barrier = true) AS
 SELECT f.name AS fleet,
@@ -33,7 +39,7 @@ SELECT f.name AS fleet,
   LEFT JOIN ledger.shared_totals d ON d.fleet = s.fleet AND d.resource = 'storage'
  CROSS JOIN LATERAL (
    SELECT max(ledger.of_whole(o.resource, o.allocated, c.total, m.total, d.total)) AS part,
-          greatest(c.total, 1) * greatest(m.total, 1) * greatest(d.total, 1) AS whole
+          ledger.whole_of(c.total, m.total, d.total) AS whole
      FROM ledger.fair_shares o
     WHERE o.fleet = s.fleet AND o.queue = s.queue AND o.namespace = s.namespace
  ) AS held
@@ -122,7 +128,7 @@ BEGIN
                ledger.exact_share(
                  max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage))
                    OVER (PARTITION BY s.queue, s.namespace),
-                 greatest(t.cpu, 1) * greatest(t.memory, 1) * greatest(t.storage, 1) * coalesce(w.weight, 1))
+                 ledger.whole_of(t.cpu, t.memory, t.storage) * coalesce(w.weight, 1))
           FROM (%1$s) s
           LEFT JOIN (%2$s) w USING (namespace)
          CROSS JOIN (
@@ -139,10 +145,10 @@ $$
 GRANT SELECT ON ledger.shares_over_time, ledger.namespace_weights_over_time, ledger.shared_totals_over_time
   TO ledger_reader, ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
-REVOKE EXECUTE ON FUNCTION ledger.exact_share(numeric, numeric),
+REVOKE EXECUTE ON FUNCTION ledger.exact_share(numeric, numeric), ledger.whole_of(numeric, numeric, numeric),
     ledger.of_whole(text, numeric, numeric, numeric, numeric) FROM PUBLIC
 ;;
-GRANT EXECUTE ON FUNCTION ledger.exact_share(numeric, numeric),
+GRANT EXECUTE ON FUNCTION ledger.exact_share(numeric, numeric), ledger.whole_of(numeric, numeric, numeric),
     ledger.of_whole(text, numeric, numeric, numeric, numeric)
   TO ledger_reader, ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
@@ -150,4 +156,4 @@ COMMENT ON COLUMN ledger_api.fair_shares.number IS
   'The decision that told last what is requested, deserved and allocated: the first of its round.'
 ;;
 COMMENT ON COLUMN ledger_api.fair_shares.weighted_share IS
-  'The dominant share of all that it holds in the queue, of what there was to share out in the last round, divided by its weight, as num/den.'
+  'The dominant share of all that it holds in the queue, of what there was to share out in the last round that placed or evicted anything, divided by its weight, as num/den.'
