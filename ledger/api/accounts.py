@@ -113,6 +113,7 @@ def routes(readers: Connections[Reader], accounts: Accounts) -> APIRouter:
 def _refused(refused: InvalidRequest) -> Problem:
     """What is said where a question means nothing here, or too much."""
     named: dict[str, tuple[HTTPStatus, Code]] = {
+        "unknown_fleet": (HTTPStatus.NOT_FOUND, "unknown_fleet"),
         "unknown_subject": (HTTPStatus.NOT_FOUND, "unknown_subject"),
         "unknown_decision": (HTTPStatus.NOT_FOUND, "unknown_decision"),
         "ambiguous": (HTTPStatus.CONFLICT, "ambiguous"),

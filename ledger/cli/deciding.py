@@ -24,7 +24,7 @@ from ledger.engine import decider
 from ledger.engine.activity import Activity
 from ledger.engine.decider import Pace
 from ledger.engine.snapshots import Interval
-from ledger.errors import SetupProblem
+from ledger.errors import LedgerError, SetupProblem
 from ledger.facts.decision import Decision
 from ledger.log.database import connected, refusals_named
 from ledger.views import reading
@@ -123,18 +123,19 @@ def decide(
         if as_json and not until_idle:
             _print_counts(activity)
 
-    async def main(stop: asyncio.Event) -> None:
+    async def main(stop: asyncio.Event) -> int | None:
+        """How many events there are for it; None where nobody can tell."""
         if until_idle:
             url = await locate(database_url, data, begins=True)
         elif (found := await waited_for(database_url, data, stop, begins=True)) is not None:
             url = found
         else:
-            return
+            return None
         if until_idle and fleet:
             await _require(url, fleet)
         async with (
             measured(url, activity, port=metrics_port, address=metrics_address),
-            _now_and_then(activity, tell),
+            _now_and_then(activity, tell, stop),
         ):
             await decider.decide(
                 url,
@@ -149,9 +150,16 @@ def decide(
                 else None,
                 pace=Pace(events=batch),
             )
+            if not stop.is_set():
+                return activity.events
+            left = await _undecided(url, fleet) if progress else None
+        # Who decides to the end reaches deadlines behind the last event, and nobody counts them before.
+        if left is None or (until_idle and not left):
+            return None
+        return activity.events + left
 
-    run_until_asked(main)
-    lines.tell("decide", activity.events, activity.events)
+    there = run_until_asked(main)
+    lines.tell("decide", activity.events, there, last=True)
     if as_json:
         _print_counts(activity)
     elif until_idle:
@@ -164,8 +172,13 @@ def _print_counts(activity: Activity) -> None:
 
 
 @asynccontextmanager
-async def _now_and_then(activity: Activity, tell: Callable[[], None]) -> AsyncIterator[None]:
-    """Call ``tell`` while the block runs, whenever more was folded."""
+async def _now_and_then(
+    activity: Activity, tell: Callable[[], None], stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """Call ``tell`` while the block runs, whenever more was folded.
+
+    Where it fails the block is asked to stop, so that it ends its batch and lets go; then its error goes on.
+    """
 
     async def telling() -> None:
         told = 0
@@ -173,7 +186,11 @@ async def _now_and_then(activity: Activity, tell: Callable[[], None]) -> AsyncIt
             await asyncio.sleep(LINE_SECONDS)
             if activity.events != told:
                 told = activity.events
-                tell()
+                try:
+                    tell()
+                except Exception:
+                    stop.set()
+                    raise
 
     task = asyncio.create_task(telling())
     try:
@@ -181,6 +198,19 @@ async def _now_and_then(activity: Activity, tell: Callable[[], None]) -> AsyncIt
     finally:
         task.cancel()
         await asyncio.wait({task})
+        if not task.cancelled():
+            task.result()
+
+
+async def _undecided(url: str, names: Sequence[str] | None) -> int | None:
+    """How many events of these fleets, or of all, wait to be decided; None where it cannot be asked."""
+    try:
+        async with connected(url, "ledger_reader") as connection:
+            with refusals_named():
+                lags = await reading.lags(connection)
+    except LedgerError:  # Who is to stop does not fail by what he could not look up.
+        return None
+    return sum(one.undecided for one in lags if not names or one.fleet in names)
 
 
 async def _require(url: str, names: Sequence[str]) -> None:

@@ -19,16 +19,16 @@ ProgressLines = Annotated[
 
 
 class Lines:
-    """Tells now and then how far each phase is, and always that one is complete."""
+    """Tells now and then how far each phase is, and always that one is complete, or how far it came."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._told: dict[str, float] = {}
 
-    def tell(self, phase: str, done: int, of: int | None) -> None:
+    def tell(self, phase: str, done: int, of: int | None, *, last: bool = False) -> None:
         """How far it is."""
         now = time.monotonic()
         soon = now - self._told.get(phase, -LINE_SECONDS) < LINE_SECONDS
-        if self._wanted and (done == of or not soon):
+        if self._wanted and (last or done == of or not soon):
             self._told[phase] = now
             typer.echo(json.dumps({"phase": phase, "done": done, "of": of}), err=True)

@@ -106,6 +106,7 @@ async def test_a_difference_is_what_the_command_says(service: Service, url: str)
         ("mine/explain", (422, "invalid_parameter")),
         ("mine/diff?from=3&to=2", (400, "invalid_parameter")),
         ("absent/explain?what=1", (404, "unknown_fleet")),
+        ("mine/explain?what=absent/1/0", (404, "unknown_fleet")),
         ("absent/diff?from=0&to=1", (404, "unknown_fleet")),
     ],
 )

@@ -287,6 +287,56 @@ def test_a_decider_that_runs_on_tells_a_machine_as_it_goes(database_url: str, fi
     assert first == last == {"events": 3, "decisions": 1}
 
 
+def test_a_decider_that_was_stopped_before_the_end_does_not_say_it_is_complete(
+    database_url: str, tmp_path: Path
+) -> None:
+    many = 4_000
+    path = tmp_path / "many.jsonl"
+    path.write_bytes(b"\n".join(cluster_line(number) for number in range(many)))
+    Command(database_url)("ingest", str(path))
+    words = ["decide", "--until-idle", "--progress", "--quiet", "--batch", "1"]
+    program = [sys.executable, "-m", "ledger.cli.main", *words, "--log-level", "error"]
+    with subprocess.Popen(
+        [*program, "--database-url", database_url],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stderr is not None
+            first = json.loads(running.stderr.readline())
+        finally:
+            running.terminate()
+        last = json.loads(running.stderr.read().splitlines()[-1])
+
+    assert first["of"] is None
+    assert first["done"] <= last["done"] < last["of"] == many
+
+
+def test_a_decider_whose_reader_went_ends(database_url: str, file: Path) -> None:
+    ledger = Command(database_url)
+    ledger("ingest", str(file))
+    program = [sys.executable, "-m", "ledger.cli.main", "decide", "--json", "--progress"]
+    with subprocess.Popen(
+        [*program, "--log-level", "error", "--database-url", database_url],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            assert running.stdout is not None
+            running.stdout.readline()
+            running.stdout.close()
+            ledger("ingest", "-", stdin=cluster_line(3))
+            assert running.wait(timeout=30) == 141
+        finally:
+            running.terminate()
+    status = ledger.json("status")
+
+    (fleet,) = cast("list[dict[str, object]]", status["fleets"])
+    assert (fleet["undecided"], fleet["decider"]) == (0, None)
+
+
 async def stopped(database_url: str) -> None:
     async with connected(database_url, "ledger_writer") as connection:
         fleet = await fleets.named(connection, "test")

@@ -447,6 +447,16 @@ def test_a_pod_of_a_replicaset_that_nobody_told_of_says_so(database_url: str) ->
     )
 
 
+def test_a_pod_that_is_spelled_as_a_decision_is_found(database_url: str) -> None:
+    told = {"cluster": "c1", "namespace": "1", "name": "0", "uid": "uid-0", "phase": "Pending"}
+    settle(database_url, [*HISTORY, line("workload.pod.observed", "c1/1/0", **told)])
+
+    said = asked(database_url, "c1/1/0")
+
+    assert said.exit_code == 70
+    assert "it counts for no workload" in said.stderr
+
+
 def test_what_is_held_or_not_decided_yet_says_so(database_url: str) -> None:
     settle(database_url, [policy_line(1, hold=True), *HISTORY])
     held = asked(database_url, "shop/cart", "--json")

@@ -87,6 +87,20 @@ def test_a_wish_that_says_the_same_again_is_no_newer_one(database_url: str) -> N
     assert [one["newer_wish"] for one in told["pending"]] == [None] * len(told["pending"])
 
 
+def test_a_wish_of_which_only_the_revision_was_raised_is_no_newer_one(database_url: str) -> None:
+    first, second = (again(web(1, 4, weights=BOTH), str(at), revision=at) for at in (1, 2))
+    settle(database_url, [*NONE_READY[:2], first, *NONE_READY[3:], second])
+
+    told = explained(database_url, "shop/web")
+    records = [one["record"] for one in told["pending"]]
+    (number,) = [one["number"] for one in records if one["subject"] == "shop/web"]
+    by_number = explained(database_url, str(number))
+
+    assert [one["newer_wish"] for one in told["pending"]] == [None] * len(records)
+    assert not [one for one in refused(told) if one.startswith("wished since")]
+    assert by_number["sections"]["asked"][1:] == ["told by event 2: replicas 4"]
+
+
 def test_what_was_wished_later_is_not_told_of_an_earlier_position(database_url: str) -> None:
     settle(database_url, [*NONE_READY, web(2, 6, weights=BOTH)])
 

@@ -42,6 +42,10 @@ NEEDS_NONE: Final = {"key show", "readers revoke"}
 """The first makes keys for any name; a grant that is not there is what the second complains of."""
 
 OTHERS: Final = {
+    "explain, by a name": "explain absent/1/0",
+    "explain, by a name, in a fleet": "explain absent/1/0 --fleet test",
+    "explain, by a name, as a decision": "explain absent/1/0 --kind decision",
+    "prove decision": "prove decision absent/1/0",
     "verify --archive": "verify --archive archives --fleet absent",
     "replay --archive": "replay --archive archives --fleet absent",
     "sql": "sql \"SELECT * FROM placements_as_of('absent', 0)\"",
@@ -93,3 +97,12 @@ def test_whoever_names_a_fleet_that_is_not_there_has_named_it_wrongly(history: s
         (said,) = end.stderr.splitlines()
         assert said.startswith("ledger: "), name
         assert "absent" in said, name
+
+
+def test_a_name_of_no_fleet_is_refused_so_beside_several_fleets(history: str) -> None:
+    assert asked(history, "fleets", "open", "other").exit_code == 0
+
+    end = asked(history, "explain", "absent/1/0")
+
+    assert end.exit_code == MISCONFIGURED
+    assert "unknown_fleet: absent/1/0: no fleet absent " in end.stderr

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from ledger.cli.explain import words
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision, Outcome
@@ -182,7 +183,9 @@ async def stands(connection: Connection, recorded: Recorded, *, at: int) -> Stan
         connection, refused.fleet, [object_], [told], at=known_to(refused)
     )
     newest = await derivations.last_said(connection, refused.fleet, [object_], [told, gone], at=at)
-    if wish is None or newest is None or newest.type == gone or newest.data == wish.data:
+    if wish is None or newest is None or newest.type == gone:
+        return Standing(recorded, wish, None)
+    if not words.other_wish(wish.data, newest.data):  # Told again, perhaps with another revision.
         return Standing(recorded, wish, None)
     return Standing(recorded, wish, newest)
 

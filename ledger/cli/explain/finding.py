@@ -113,6 +113,8 @@ async def fleet_of(connection: Connection, wanted: str | None, what: str = "") -
         return fleets[0]
     if not fleets:
         raise InvalidRequest("unknown_fleet", "no fleet is open yet")
+    if named is not None:
+        raise _of_no_fleet(what, named[1])
     raise InvalidRequest("ambiguous", f"there are several fleets, say --fleet: {_list(fleets)}")
 
 
@@ -169,6 +171,8 @@ async def find(
             )
         return Meant(found_one, None)
     if kind == "decision":
+        if named is not None:
+            raise _of_no_fleet(what, named[1])
         raise InvalidRequest("unknown_subject", f"{what}: no number and no name of a decision")
     found = await _about(connection, fleet, what, kind, at)
     if found and (kind is not None or "/" in what):
@@ -201,6 +205,9 @@ async def find(
             f"{what}: nothing was decided about it through position {at}; the first decision about it"
             f" was made at position {first}",
         )
+    # A pod may be spelled as a decision's name is, so that one is looked for before.
+    if named is not None and kind is None:
+        raise _of_no_fleet(what, named[1])
     known = await derivations.subjects(connection, fleet)
     raise InvalidRequest(
         "unknown_subject", f"{what}: nothing was decided about it; {_near(what, known, 'names')}"
@@ -314,6 +321,11 @@ async def _pods(
             )
         found.append(Meant(recorded, recorded.decision.subject, pod))
     return found
+
+
+def _of_no_fleet(what: str, fleet: str) -> InvalidRequest:
+    """The refusal of a decision's name whose fleet is not there; who asks may not know the others."""
+    return InvalidRequest("unknown_fleet", f"{what}: no fleet {fleet} is open here")
 
 
 def _near(what: str, known: Sequence[str], name: str) -> str:
