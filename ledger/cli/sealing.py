@@ -165,7 +165,8 @@ def seal(
 
     It signs only as who signed before: where the memory, the database or a place that is published to knows
     of another site, of other keys, or of ends that this memory has forgotten, it ends with 78 and signs
-    nothing, until what is new is said once.
+    nothing, until what is new is said once. A word that is said where nothing is new ends it likewise. Where
+    that is so of some fleets only, and it signs for others, it leaves those alone and says why.
 
     What could not be published, or was not witnessed, is tried again in later rounds; with --once the
     exit code then is not 0.

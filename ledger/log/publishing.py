@@ -16,7 +16,6 @@ otherwise:
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -104,14 +103,16 @@ class Directory:
         return Reached(size, sha256(note).digest())
 
     def signed(self) -> Mapping[str, frozenset[bytes]]:
-        """By the newest note of each origin."""
+        """By the newest note of each origin; of one that somebody spoiled, by where it lies."""
         found: dict[str, frozenset[bytes]] = {}
         for folder, below, files in os.walk(self.folder):
             if "checkpoint" in files:
                 below.clear()  # Beside it lie all that were ever signed.
-                with suppress(OSError, InvalidRequest):
+                try:
                     name, key_ids = named_in(parse_note(Path(folder, "checkpoint").read_bytes()))
-                    found[name] = key_ids
+                except (OSError, InvalidRequest):
+                    name, key_ids = Path(folder).relative_to(self.folder).as_posix(), frozenset()
+                found[name] = key_ids
         return found
 
     async def publish(self, notes: Sequence[Published]) -> None:

@@ -7,8 +7,12 @@ is another. So a signer has to be who signed before, by what is kept of that:
 - its own memory says as which site it signs, and with which keys (``ledger.log.signed``);
 - the database, and every place where notes are published, hold notes of origins, signed by keys.
 
-What is new on purpose is told once, by name (``New``); the memory knows it from then on. A key is not new
-that signs beside one that is known: so keys are rotated (docs/proofs.md).
+What is new on purpose is told once, by name (``New``); the memory knows it from then on, and a word that
+is said where nothing is new is refused: left in a unit file it would let the next mistake pass. A key is
+not new that signs beside one that is known: so keys are rotated (docs/proofs.md).
+
+A fleet that others sign for is left to them, where there is one that this signer signs for. A note that
+cannot be read is somebody's: it is never taken for none.
 
 Whether an end continues what was signed is another question (``ledger.log.sealing``).
 """
@@ -26,7 +30,7 @@ from ledger.log.notes import parse_note
 from ledger.log.publishing import Place, named_in
 from ledger.log.sealing import Site, last_life
 from ledger.log.signed import Memory
-from ledger.log.signing_keys import Origin, read_origin, signing
+from ledger.log.signing_keys import Origin, life_of, read_origin, signing
 
 _ROTATE: Final = (
     "sign with the old and the new one for a while, --key NEW --key OLD, or where the old one is lost"
@@ -36,14 +40,28 @@ _ROTATE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """What of a signer is new on purpose."""
+    """What of a signer is new: as it is found, or on purpose, as it is said."""
 
     site: bool = False
     key: bool = False
     memory: bool = False
 
+    def __or__(self, other: "New") -> "New":
+        return New(self.site or other.site, self.key or other.key, self.memory or other.memory)
+
+    def beyond(self, other: "New") -> Sequence[str]:
+        """The words for what is new here and not there."""
+        words = (
+            ("--new-site", self.site and not other.site),
+            ("--new-key", self.key and not other.key),
+            ("--new-memory", self.memory and not other.memory),
+        )
+        return [word for word, only_here in words if only_here]
+
 
 NOTHING_NEW: Final = New()
+ALL_NEW: Final = New(site=True, key=True, memory=True)
+_ALL_WORDS: Final = ALL_NEW.beyond(NOTHING_NEW)
 
 
 class Trace(NamedTuple):
@@ -56,57 +74,141 @@ class Trace(NamedTuple):
     """Empty where the note itself is not kept."""
 
 
-def require_known_signer(site: Site, memory: Memory, new: New) -> None:
-    """The memory was written by this site, with one of these keys; SetupProblem if not."""
+async def begun(
+    connection: asyncpg.Connection,
+    fleets: Sequence[Fleet],
+    site: Site,
+    memory: Memory,
+    places: Sequence[Place],
+    said: New,
+) -> Mapping[str, SetupProblem]:
+    """The fleets that a signer leaves alone as it begins, and why; SetupProblem where it must not begin."""
+    new = _require_known_signer(site, memory, said)
+    known = await recognised(connection, fleets, site, memory, places, said)
+    needless = said.beyond(new | known.new)
+    if known.refused and (needless or not known.ours):
+        raise next(iter(known.refused.values()))
+    if needless:
+        raise SetupProblem(
+            f"{' '.join(needless)}: nothing of this signer is new in that way; such a word is said once,"
+            " so leave it out from here on"
+        )
+    return known.refused
+
+
+class Recognised(NamedTuple):
+    """What a look at fleets has found."""
+
+    refused: Mapping[str, SetupProblem]
+    """Those that are not signed for, and why."""
+    ours: bool
+    """Whether any was signed for before and is from now on; one that nobody signed for says nothing."""
+    new: New
+    """What of this signer is new to those that it signs for."""
+
+
+async def recognised(
+    connection: asyncpg.Connection,
+    fleets: Sequence[Fleet],
+    site: Site,
+    memory: Memory,
+    places: Sequence[Place],
+    said: New,
+) -> Recognised:
+    """Which fleets may be signed for."""
+    published = _traces_of(places)
+    refused: dict[str, SetupProblem] = {}
+    ours, new = False, NOTHING_NEW
+    for fleet in fleets:
+        traces = published.get(fleet.name, ())
+        try:
+            found = await _require_known_to(connection, fleet, site, memory, traces, said)
+        except SetupProblem as problem:
+            refused[fleet.name] = problem
+            continue
+        if found is not None:
+            ours, new = True, new | found
+    return Recognised(refused, ours, new)
+
+
+def _require_known_signer(site: Site, memory: Memory, said: New) -> New:
+    """What is new to the memory of what it says of who signs; SetupProblem where nobody said so."""
     before = memory.signs_as
     if before is None:
-        return
-    if before.site != site.name:
-        if not new.site:
-            raise SetupProblem(
-                f"{memory.name}: this memory signs as {before.site}, not as {site.name}; where the"
-                " name is changed on purpose, say --new-site"
-            )
-    elif not new.key and not set(before.keys) & set(site.signs_as.keys):
+        return NOTHING_NEW
+    new = New(
+        site=before.site != site.name,
+        key=set(before.keys).isdisjoint(site.signs_as.keys),
+    )
+    if new.site and not said.site:
+        raise SetupProblem(
+            f"{memory.name}: this memory signs as {before.site}, not as {site.name}; where the"
+            " name is changed on purpose, say --new-site"
+        )
+    # No reader of the old name has a key of the new one: nothing more is new to them.
+    if new.key and not new.site and not said.key:
         raise SetupProblem(f"{memory.name}: {site.name} signed with other keys; {_ROTATE}")
+    return new
 
 
-async def require_known_to(
+async def _require_known_to(
     connection: asyncpg.Connection,
     fleet: Fleet,
     site: Site,
     memory: Memory,
-    published: Mapping[str, Sequence[Trace]],
-    new: New,
-) -> None:
-    """What is kept of a fleet's signed ends was signed by this site, and is remembered."""
-    traces = [*await _recorded(connection, fleet), *published.get(fleet.name, ())]
-    ours = [trace for trace in traces if trace.origin.site == site.name]
+    published: Sequence[Trace],
+    said: New,
+) -> New | None:
+    """What of this site is new to those who signed for a fleet; None where nobody did.
+
+    SetupProblem where something is and was not said.
+    """
     known = last_life(memory, site.name, fleet) is not None
-    if traces and not ours and not known and not new.site:
+    if known and memory.signs_as is not None and memory.signs_as.site == site.name:
+        # The memory says with which keys. Of an earlier life, or of a tree that did not grow since, the newest
+        # note may be older than a rotation.
+        return NOTHING_NEW
+    try:
+        traces = [*await _recorded(connection, fleet), *published]
+    except InvalidRequest as error:
+        if said == ALL_NEW:
+            return ALL_NEW
+        raise SetupProblem(
+            f"{fleet.name}: the newest note in the database cannot be read, and so not who signed it"
+            f" ({error}); name the memory that was kept, or a copy of it, or say {' '.join(_ALL_WORDS)}"
+        ) from error
+    if not traces:
+        return NOTHING_NEW if known else None
+    ours = [trace for trace in traces if trace.origin.site == site.name]
+    signed = ours or traces
+    newest = max(trace.origin.incarnation for trace in signed)
+    latest = [trace for trace in signed if trace.origin.incarnation == newest and trace.key_ids]
+    new = New(
+        site=not ours and not known,
+        key=bool(latest) and not any(_signed(site, trace) for trace in latest),
+        memory=all(life_of(name, fleet.name) is None for name in memory.origins()),
+    )
+    if new.site and not said.site:
         raise SetupProblem(
             f"{fleet.name}: {traces[0].where} has ends signed as {traces[0].spelled}, not by"
-            f" {site.name}; where the name is changed on purpose, say --new-site"
+            f" {site.name}; where the name is changed on purpose, say --new-site, and where others sign"
+            " for this fleet, name yours with --fleet"
         )
-    if ours and not known and not new.memory:
+    if ours and not known and not said.memory:
         raise SetupProblem(
             f"{fleet.name}: {ours[0].where} has ends signed as {ours[0].spelled}, of which"
             f" {memory.name} knows nothing; name the memory that was kept, or a copy of it, or where it"
             " is lost say --new-memory"
         )
-    if new.key or (memory.signs_as is not None and memory.signs_as.site == site.name):
-        return
-    # Of an earlier life, or of a tree that did not grow since, the newest note may be older than a rotation.
-    newest = max((trace.origin.incarnation for trace in ours), default=None)
-    latest = [trace for trace in ours if trace.origin.incarnation == newest and trace.key_ids]
-    if latest and not any(_signed(site, trace) for trace in latest):
+    if ours and new.key and not said.key:
         raise SetupProblem(
             f"{fleet.name}: {latest[0].where} has ends of {latest[0].spelled} signed with other"
             f" keys; {_ROTATE}"
         )
+    return new
 
 
-def traces_of(places: Sequence[Place]) -> Mapping[str, Sequence[Trace]]:
+def _traces_of(places: Sequence[Place]) -> Mapping[str, Sequence[Trace]]:
     """What was published, by fleet."""
     found: dict[str, list[Trace]] = {}
     for place in places:
@@ -119,7 +221,10 @@ def traces_of(places: Sequence[Place]) -> Mapping[str, Sequence[Trace]]:
 
 
 async def _recorded(connection: asyncpg.Connection, fleet: Fleet) -> Sequence[Trace]:
-    """Who signed last, as the database has it: whatever is news, a note that binds comes with it."""
+    """Who signed last, as the database has it: whatever is news, a note that binds comes with it.
+
+    InvalidRequest where somebody did, and the note does not say who.
+    """
     with refusals_named():
         note = await connection.fetchval(
             "SELECT note FROM ledger.checkpoints WHERE fleet = $1 AND tree = 'both' AND incarnation ="
@@ -129,12 +234,11 @@ async def _recorded(connection: asyncpg.Connection, fleet: Fleet) -> Sequence[Tr
         )
     if note is None:
         return ()
-    try:
-        spelled, key_ids = named_in(parse_note(note))
-    except InvalidRequest:
-        return ()  # What is wrong with it is said by whoever reads what it says.
+    spelled, key_ids = named_in(parse_note(note))
     origin = read_origin(spelled)
-    return () if origin is None else [Trace("the database", spelled, origin, key_ids)]
+    if origin is None or origin.fleet != fleet.name:
+        raise InvalidRequest("malformed_note", f"{spelled[:80]!r} is no origin of this fleet")
+    return [Trace("the database", spelled, origin, key_ids)]
 
 
 def _signed(site: Site, trace: Trace) -> bool:

@@ -2,8 +2,8 @@
 
 A fleet that cannot be signed any more, because its log was rewound or rewritten, stops nobody else; it is
 told once and left until it was recovered, or until a person has looked and starts anew. A signer that is
-not who signed before does not begin at all (``ledger.log.recognition``); a fleet that turns up later, and
-was signed for by somebody else, is left like one that was rewritten.
+not who signed before does not begin at all (``ledger.log.recognition``). A fleet that somebody else signed
+for, beside those that it signs for or turning up later, is left like one that was rewritten.
 
 A witness that was away is asked again about the newest end of each tree until it has vouched for that, and
 the note is then recorded once more with what it said: the last end of a fleet that fell silent would
@@ -35,13 +35,7 @@ from ledger.log.detached import archive_of
 from ledger.log.fleets import Fleet
 from ledger.log.notes import Note, Signature
 from ledger.log.publishing import Place, Published
-from ledger.log.recognition import (
-    NOTHING_NEW,
-    New,
-    require_known_signer,
-    require_known_to,
-    traces_of,
-)
+from ledger.log.recognition import NOTHING_NEW, New, begun, recognised
 from ledger.log.sealing import Seal, Site
 from ledger.log.signed import Memory
 from ledger.log.trees import TREES, Tree
@@ -65,7 +59,7 @@ class Sealer:
     detached: Path | None = None
     """Where the archives lie of what was detached: a memory or a witness may be behind it."""
     new: New = NOTHING_NEW
-    """What of it is new on purpose."""
+    """What of it is new on purpose as it begins; a fleet that turns up later is not meant by that."""
     clock: Callable[[], float] = time.monotonic
     stopped: dict[str, LedgerStopped] = field(default_factory=dict)
     """Fleets that a person has to look at, and why."""
@@ -73,8 +67,11 @@ class Sealer:
     """By origin and witness: why the newest end is not vouched for."""
     unpublished: dict[tuple[str, str], LedgerError] = field(default_factory=dict)
     """By fleet and place: why it does not have every note."""
-    _recognised: set[str] = field(default_factory=set)
-    """Fleets that were looked at: this site signed for them before, or nobody did, or they are stopped."""
+    _recognised: set[str] | None = None
+    """Fleets that were looked at: this site signed for them before, or nobody did, or they are stopped.
+
+    None until it has begun.
+    """
     _complete: set[tuple[str, str]] = field(default_factory=set)
     """By fleet and place: those that have everything that is recorded."""
     _tried: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -120,22 +117,22 @@ class Sealer:
 
     async def _recognise(self, connection: Connection, found: Sequence[Fleet]) -> None:
         """Sign only as who signed before; SetupProblem before anything is signed at all."""
-        strangers = [fleet for fleet in found if fleet.name not in self._recognised]
-        if not strangers:
-            return
-        require_known_signer(self.site, self.memory, self.new)
-        published = traces_of(self.places)
-        for fleet in strangers:
-            try:
-                await require_known_to(
-                    connection, fleet, self.site, self.memory, published, self.new
-                )
-            except SetupProblem as problem:
-                if not self._recognised:
-                    raise
-                self._leave(fleet, LedgerStopped(str(problem)))
-        self._recognised.update(fleet.name for fleet in strangers)
-        self.memory.sign_as(self.site.signs_as)
+        site, memory, places = self.site, self.memory, self.places
+        if self._recognised is None:
+            refused = await begun(connection, found, site, memory, places, self.new)
+            memory.sign_as(site.signs_as)
+            self._recognised = set()
+        else:
+            strangers = [fleet for fleet in found if fleet.name not in self._recognised]
+            if not strangers:
+                return
+            refused = (
+                await recognised(connection, strangers, site, memory, places, NOTHING_NEW)
+            ).refused
+        for fleet in found:
+            if fleet.name in refused:
+                self._leave(fleet, LedgerStopped(str(refused[fleet.name])))
+        self._recognised.update(fleet.name for fleet in found)
 
     async def _goes_on(self, connection: Connection, fleet: Fleet) -> bool:
         """Whether a fleet that was stopped is in another life by now."""

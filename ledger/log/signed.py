@@ -126,9 +126,27 @@ def _read(path: Path) -> tuple[dict[str, Signed], SignsAs | None]:
         raise SetupProblem(f"{path}: not what a signer wrote: {error}") from error
     if not isinstance(plain, dict) or plain.get("layout") != LAYOUT:
         raise SetupProblem(f"{path}: not what a signer wrote")
-    last = {
-        origin: Signed(signed["size"], bytes.fromhex(signed["root"]))
-        for origin, signed in plain["signed"].items()
-    }
-    who = plain.get("signs_as")
-    return last, None if who is None else SignsAs(who["site"], tuple(who["keys"]))
+    try:
+        last = {
+            origin: Signed(_size(signed["size"]), bytes.fromhex(signed["root"]))
+            for origin, signed in plain["signed"].items()
+        }
+        signs_as = _signs_as(plain["signs_as"]) if "signs_as" in plain else None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise SetupProblem(f"{path}: not what a signer wrote: {error!r}") from error
+    return last, signs_as
+
+
+def _signs_as(plain: Any) -> SignsAs:
+    site, keys = plain["site"], plain["keys"]
+    if not isinstance(site, str) or not isinstance(keys, list) or not keys:
+        raise TypeError(f"{site!r} with {keys!r} is nobody")
+    for key in keys:
+        bytes.fromhex(key)
+    return SignsAs(site, tuple(keys))
+
+
+def _size(plain: Any) -> int:
+    if type(plain) is not int:
+        raise TypeError(f"{plain!r} is no size")
+    return plain

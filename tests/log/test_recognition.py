@@ -1,6 +1,7 @@
 """A signer is who signed before, or is told once that it is not; without a word it signs nothing."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -69,10 +70,13 @@ class Log:
             await self.connection.execute("SET LOCAL session_replication_role = replica")
             await self.connection.execute("DELETE FROM ledger.checkpoints")
 
-    async def sign(self, folder: Path, site: Site = OURS, *, new: New = NOTHING_NEW) -> list[Seal]:
+    async def sign(
+        self, folder: Path, site: Site = OURS, *, new: New = NOTHING_NEW, only: str | None = None
+    ) -> list[Seal]:
         places = [Directory(folder / "published")]
+        fleets = None if only is None else frozenset({only})
         with memory(folder / "signed.json") as remembered:
-            sealer = Sealer(site, remembered, places, new=new)
+            sealer = Sealer(site, remembered, places, only=fleets, new=new)
             made = await sealer.round(self.connection)
         assert not sealer.stopped
         return made
@@ -210,6 +214,198 @@ async def test_a_fleet_that_turns_up_and_was_signed_for_by_others_stops_no_other
     assert "ends signed as other.example/zoo/1/both" in str(sealer.stopped["zoo"])
 
 
+async def test_a_fleet_that_others_sign_for_is_left_to_them_after_a_restart_too(
+    log: Log, tmp_path: Path
+) -> None:
+    await log.sign(tmp_path)
+    await log.grow("zoo")
+    await log.sign(tmp_path / "elsewhere", THEIRS, only="zoo")
+    await log.grow()
+
+    with memory(tmp_path / "signed.json") as remembered:
+        sealer = Sealer(OURS, remembered)
+        made = await sealer.round(log.connection)
+
+    assert {seal.origin.split("/")[1] for seal in made} == {"test"}
+    assert "other.example/zoo/1/both" in str(sealer.stopped["zoo"])
+    assert "name yours with --fleet" in str(sealer.stopped["zoo"])
+    # Where none is known to be ours, one that is free says nothing of who this is.
+    await log.grow("new")
+    with pytest.raises(SetupProblem, match="--new-memory"):
+        await log.sign(tmp_path / "empty")
+
+
+async def test_a_word_is_for_the_start_and_not_for_a_fleet_that_turns_up(
+    log: Log, tmp_path: Path
+) -> None:
+    await log.sign(tmp_path)
+    with memory(tmp_path / "signed.json") as remembered:
+        sealer = Sealer(THEIRS, remembered, new=New(site=True))
+        await sealer.round(log.connection)
+        await log.grow("zoo")
+        await log.sign(tmp_path / "elsewhere", OURS, only="zoo")
+
+        made = await sealer.round(log.connection)
+
+    assert "zoo" not in {seal.origin.split("/")[1] for seal in made}
+    assert "ledger.example/zoo/1/both" in str(sealer.stopped["zoo"])
+
+
+async def test_a_new_memory_lets_no_other_key_in(log: Log, tmp_path: Path) -> None:
+    """Not by way of another fleet, which it remembers."""
+    await log.sign(tmp_path, only="test")
+    await log.grow("zoo")
+    await log.sign(tmp_path / "elsewhere", Site("ledger.example", (NEXT,)), only="zoo")
+
+    with pytest.raises(SetupProblem, match=r"zoo: .* signed with other keys; .*--new-key"):
+        await log.sign(tmp_path, new=New(memory=True))
+    assert len(await log.sign(tmp_path, new=New(memory=True, key=True))) == 3
+
+
+@pytest.mark.parametrize("note", [b"\x00", b"", b"nobody\n\n\xe2\x80\x94 nobody AAAAAAA=\n"])
+async def test_a_note_that_cannot_be_read_is_somebodys(
+    log: Log, tmp_path: Path, note: bytes
+) -> None:
+    await log.sign(tmp_path)
+    async with log.connection.transaction():
+        await log.connection.execute("SET LOCAL session_replication_role = replica")
+        await log.connection.execute("UPDATE ledger.checkpoints SET note = $1", note)
+    stranger, empty = Site("other.example", (NEXT,)), tmp_path / "empty"
+
+    for new in (NOTHING_NEW, New(memory=True), New(site=True, key=True)):
+        with pytest.raises(SetupProblem, match=r"test: .* cannot be read"):
+            await log.sign(empty, stranger, new=new)
+    assert await log.sign(tmp_path) == [], "its own memory says who signed"
+    assert len(await log.sign(empty, stranger, new=New(site=True, key=True, memory=True))) == 3
+
+
+async def test_a_spoiled_file_that_was_published_is_somebodys(log: Log, tmp_path: Path) -> None:
+    await log.sign(tmp_path)
+    await log.forget_notes()
+    (tmp_path / "signed.json").unlink()
+    for file in (tmp_path / "published").rglob("checkpoint"):
+        file.write_bytes(b"\x00")
+
+    with pytest.raises(SetupProblem, match=r"published has ends.*--new-site"):
+        await log.sign(tmp_path, THEIRS)
+    with pytest.raises(SetupProblem, match=r"published has ends.*--new-memory"):
+        await log.sign(tmp_path)
+
+
+WORDS = {"site": "--new-site", "key": "--new-key", "memory": "--new-memory"}
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("before", ["nobody", "this signer"])
+async def test_a_word_is_refused_where_nothing_is_new(
+    log: Log, tmp_path: Path, word: str, before: str
+) -> None:
+    """One that is left in a unit file would let the next mistake pass."""
+    if before == "this signer":
+        await log.sign(tmp_path)
+        await log.grow()
+
+    with pytest.raises(SetupProblem, match=f"^{WORDS[word]}: nothing .* leave it out"):
+        await log.sign(tmp_path, new=New(**{word: True}))
+    assert len(await log.sign(tmp_path)) == 3
+
+
+async def test_a_word_too_many_is_named(log: Log, tmp_path: Path) -> None:
+    await log.sign(tmp_path)
+    await log.grow()
+
+    with pytest.raises(SetupProblem, match=r"^--new-site --new-memory: nothing"):
+        await log.sign(
+            tmp_path,
+            Site("ledger.example", (NEXT,)),
+            new=New(site=True, key=True, memory=True),
+        )
+    assert len(await log.sign(tmp_path / "empty", new=New(memory=True))) == 3
+
+
+async def test_who_is_new_in_every_way_may_say_so(log: Log, tmp_path: Path) -> None:
+    await log.sign(tmp_path)
+    stranger, everything = Site("other.example", (NEXT,)), New(site=True, key=True, memory=True)
+
+    assert len(await log.sign(tmp_path / "empty", stranger, new=everything)) == 3
+    await log.grow()
+    with pytest.raises(SetupProblem, match=r"^--new-site --new-key --new-memory: nothing"):
+        await log.sign(tmp_path / "empty", stranger, new=everything)
+
+
+@pytest.mark.parametrize("word", WORDS)
+async def test_a_word_can_be_repeated_until_something_was_signed_with_it(
+    log: Log, tmp_path: Path, word: str
+) -> None:
+    """Who was killed as it began has at most noted as whom it signs."""
+    await log.sign(tmp_path)
+    signer = {"site": THEIRS, "key": Site("ledger.example", (NEXT,)), "memory": OURS}[word]
+    words = New(**{word: True, "memory": word != "site"})
+    with memory(tmp_path / "empty" / "signed.json") as remembered:
+        remembered.sign_as(signer.signs_as)
+
+    assert len(await log.sign(tmp_path / "empty", signer, new=words)) == 3
+
+
+async def test_a_new_key_that_a_kept_memory_has_noted_needs_no_word(
+    log: Log, tmp_path: Path
+) -> None:
+    await log.sign(tmp_path)
+    await log.grow()
+    signer = Site("ledger.example", (NEXT,))
+    with memory(tmp_path / "signed.json") as remembered:
+        remembered.sign_as(signer.signs_as)
+
+    with pytest.raises(SetupProblem, match=r"^--new-key: nothing"):
+        await log.sign(tmp_path, signer, new=New(key=True))
+    assert len(await log.sign(tmp_path, signer)) == 3
+
+
+async def test_a_signer_that_the_memory_does_not_know_ends_before_there_is_a_fleet(
+    database_url: str, tmp_path: Path
+) -> None:
+    connection = await connect(database_url, None)
+    try:
+        with memory(tmp_path / "signed.json") as remembered:
+            assert await Sealer(OURS, remembered).round(connection) == []
+            with pytest.raises(SetupProblem, match="--new-site"):
+                await Sealer(THEIRS, remembered).round(connection)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    "signs_as",
+    [
+        *(None, "x", [], 1, {}, {"site": "x"}, {"keys": ["00"]}, {"site": 1, "keys": ["00"]}),
+        *({"site": "x", "keys": keys} for keys in ("00", [], [1], ["no"])),
+    ],
+)
+def test_a_memory_that_does_not_say_who_signs_is_refused(tmp_path: Path, signs_as: object) -> None:
+    path = tmp_path / "signed.json"
+    path.write_text(json.dumps({"layout": 1, "signed": {}, "signs_as": signs_as}))
+
+    with pytest.raises(SetupProblem, match="not what a signer wrote"), memory(path):
+        pass
+
+
+@pytest.mark.parametrize(
+    "signed",
+    [
+        *(None, [], "x", {"a": None}, {"a": {"size": 1}}, {"a": {"size": "1", "root": "00"}}),
+        *({"a": {"size": True, "root": "00"}}, {"a": {"size": 1, "root": "no"}}),
+    ],
+)
+def test_a_memory_that_does_not_say_what_was_signed_is_refused(
+    tmp_path: Path, signed: object
+) -> None:
+    path = tmp_path / "signed.json"
+    path.write_text(json.dumps({"layout": 1, "signed": signed}))
+
+    with pytest.raises(SetupProblem, match="not what a signer wrote"), memory(path):
+        pass
+
+
 async def test_a_fleet_that_nobody_signed_for_is_taken_up_without_a_word(
     log: Log, tmp_path: Path
 ) -> None:
@@ -246,5 +442,7 @@ def test_the_command_says_it_and_takes_a_word(database_url: str, tmp_path: Path)
         assert code == MISCONFIGURED
         assert word in said
     assert seal(*empty, "--new-memory")[0] == 0
+    code, said = seal(*empty, "--new-memory")
+    assert (code, "leave it out" in said) == (MISCONFIGURED, True)
     assert seal(*empty, "--new-key", key="other.key")[0] == 0
     assert seal(*empty, "--new-site", key="other.key", site="other.example")[0] == 0
