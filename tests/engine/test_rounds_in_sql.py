@@ -178,8 +178,8 @@ async def test_shares_are_of_what_there_is_by_what_namespaces_weigh_and_hold(
         await lines.ingest(anybody, [told.node("n3", "4"), asks("b", "three", 1)])
         await decide_all(database_url)
         said = await anybody.fetch(
-            "SELECT result -> 'round' ? 'weights' FROM ledger.decisions"
-            " WHERE kind = 'allocation' AND result -> 'round' ? 'shares' ORDER BY number"
+            "SELECT reasons -> 'round' ? 'weights' FROM ledger.decisions"
+            " WHERE kind = 'allocation' AND reasons -> 'round' ? 'shares' ORDER BY number"
         )
         assert [weights for (weights,) in said] == [True, False, True, False]
     finally:
