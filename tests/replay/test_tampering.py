@@ -268,6 +268,15 @@ async def test_places_are_told_with_their_decision_also_of_fleets_whose_past_was
             },
             id="a receipt of a later turn than the next",
         ),
+        *(
+            pytest.param(
+                f"INSERT INTO ledger.{past} SELECT * FROM ledger.{past} WHERE {OF_DEMO} LIMIT 1",
+                "row_unexpected",
+                {"path": past},
+                id=f"a row of {past} that is there already",
+            )
+            for past in ("past_placements", "past_fair_shares", "past_shared_totals")
+        ),
         pytest.param(
             "INSERT INTO ledger.tile_hashes SELECT fleet, tree, level, number - 13, hash"
             f"  FROM ledger.tile_hashes WHERE {OF_DEMO} AND tree = 'events' AND number = 0",
