@@ -401,11 +401,10 @@ class NaiveDeployments:
         ground: dict[str, Any] = {}
         for name, fact in self.fleet.all("cluster").items():
             ground[name] = [unnumbered(fact)]
-        free: dict[str, dict[str, int]] = {}
         for key, node in sorted(self.fleet.all("node").items()):
             told = (unnumbered(node), self.fleet.is_reclaimed(key))
             ground.setdefault(node.cluster, []).append(told)
-            free[key] = self.fleet.book.free(key).amounts()
+        free = self._free()
         ways = {
             path: value
             for path, value in self.fleet.settings.items()
@@ -420,6 +419,9 @@ class NaiveDeployments:
             if ways != self.known_ways or subject.split("@")[1] in grown:
                 self._mark(subject)
         self.known_ground, self.known_free, self.known_ways = ground, free, ways
+
+    def _free(self) -> dict[str, dict[str, int]]:
+        return {key: self.fleet.book.free(key).amounts() for key in self.fleet.all("node")}
 
     def _mark(self, subject: str) -> None:
         if self.refused[subject].waits_for == "nodes":
@@ -457,6 +459,8 @@ class NaiveDeployments:
         said: list[Said] = []
         unblocked, self.closing_pass = self.closing_pass, set()
         self._again(self.marks - unblocked, said, moment)
+        # They were asked beside what the round placed: from there on it is growth.
+        self.known_free = self._free()
         return said
 
     def targets_decided(self, moment: Moment | None) -> list[Said]:

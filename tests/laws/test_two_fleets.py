@@ -154,7 +154,7 @@ def test_somebody_who_is_forgotten_is_found() -> None:
     assert [one.subject for one in could_be_served(forgotten)] == [f"{WEB}@m1"]
 
 
-@pytest.mark.parametrize("seed", [50, 51, 52, 620])
+@pytest.mark.parametrize("seed", [50, 51, 52, 620, 1162])
 def test_jobs_that_want_the_same_room_are_placed_and_stand_in_the_way_alike(seed: int) -> None:
     happenings = with_jobs(seed, 120)
     log = History()
