@@ -160,7 +160,7 @@ def _seen(world: World, workload: WorkloadUpserted, cluster: ClusterName) -> lis
     for crew in sorted(world.pods.of.get(owner, ())):
         if crew.cluster != cluster or crew.kind != workload.kind:
             continue
-        for name in sorted(world.pods.crews[crew]):
+        for name in sorted(world.pods.crews.get(crew, ())):
             pod = world.objects.fact("pod", crew.pod(name))
             assert isinstance(pod, PodObserved), f"{name} is no pod"
             row = world.admissions.row_of(pod)

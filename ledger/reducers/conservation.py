@@ -13,7 +13,7 @@ correct one folds it again (``ledger.replay``).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from immutables import Map
@@ -58,6 +58,7 @@ def differences(world: World) -> tuple[Difference, ...]:
         ("placed", _seats_as_kept(world), seats),
         ("used", _uses_as_kept(world), _uses(world)),
         ("seen", _sizes(world.pods.crews), _sizes(crews)),
+        ("leaving", _sizes(world.pods.leaving), _sizes(_leaving(world))),
         ("missing", _missing_as_kept(world), _missing(world, seats, crews)),
         ("in use", _in_use_as_kept(world), _in_use(world)),
         ("claimed", _claims_as_kept(world), _claims(world)),
@@ -131,14 +132,27 @@ def _uses_as_kept(world: World) -> Sums:
 
 
 def _crews(world: World) -> dict[Crew, list[str]]:
+    given_up = world.pods.given_up
+    known = world.objects.known
+    return _in_crews(
+        world, (name for noun, name in known if noun == "pod" and name not in given_up)
+    )
+
+
+def _leaving(world: World) -> dict[Crew, list[str]]:
+    return _in_crews(world, world.pods.given_up)
+
+
+def _in_crews(world: World, subjects: Iterable[Subject]) -> dict[Crew, list[str]]:
     crews: dict[Crew, list[str]] = {}
-    for (noun, subject), known in world.objects.known.items():
-        if noun != "pod" or known.fact is None or subject in world.pods.given_up:
+    for subject in subjects:
+        fact = world.objects.fact("pod", subject)
+        if fact is None:
             continue
-        assert isinstance(known.fact, PodObserved), f"{subject} is no pod"
-        crew = crew_of(world.objects, known.fact)
+        assert isinstance(fact, PodObserved), f"{subject} is no pod"
+        crew = crew_of(world.objects, fact)
         if crew is not None:
-            crews.setdefault(crew, []).append(known.fact.name)
+            crews.setdefault(crew, []).append(fact.name)
     return crews
 
 

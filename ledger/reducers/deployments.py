@@ -214,10 +214,16 @@ def node_ready(world: World, node: Subject, *, was: bool, is_: bool) -> World:
     return replace(world, rooms=rooms, deadlines=deadlines.put(world.deadlines, deadline))
 
 
-def pods_lost(world: World, subject: Subject, node: Subject, count: int) -> World:
-    """Pods went and will not come back there: as many instances, the last numbers, go with them."""
+def pods_lost(
+    world: World, subject: Subject, node: Subject, count: int, *, alive: frozenset[int]
+) -> World:
+    """Pods went and will not come back there: as many instances go with them.
+
+    First those that are not known to be ``alive``, and of these the last numbers.
+    """
     numbers = [one.number for one in there(world.deployments, subject, node)]
-    return _lost(world, subject, {*numbers[len(numbers) - count :]})
+    last = sorted(numbers, key=lambda number: (number in alive, -number))
+    return _lost(world, subject, {*last[:count]})
 
 
 def node_settled(world: World, node: Subject) -> World:

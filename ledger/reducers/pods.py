@@ -2,14 +2,21 @@
 
 Pods of a workload whose nodes the ledger decides hold nothing of their own while there are as many
 instances or tasks of it on the node; for each one more they hold what the workload requests. That is
-an incident as long as it lasts. When the ledger gives up places on a node, as many pods, the last by
-name, hold nothing any more. Every other pod is foreign: it holds what it requests itself, which is
+an incident as long as it lasts. Every other pod is foreign: it holds what it requests itself, which is
 no incident. Every pod that holds something holds one pod slot.
+
+When the ledger gives up places on a node, as many pods, the last by name, hold nothing any more; but
+never more than there are beyond the places that are left. Which of them go is their cluster's affair:
+where another one goes, or a place is taken again, one that was given up and is still there counts again.
+The pods of a StatefulSet say with their names which numbers they are, so of them it is those whose
+numbers were given up, and they count again with these.
 
 A report moves nothing, and ends nothing that was decided but on a node that takes no new work: there
 an instance is lost whose pod was seen to be deleted, terminating or failed, whether the node took new
-work then or not. Which one that is no pod says, so it is the one with the highest number. While there
-are as many pods as instances none of them is without; one whose pod was never seen stays. Pods may be
+work then or not. Of a StatefulSet it is the one whose number no pod that is left there has in its name; which
+one it is of others no pod says, so there, and where that does not tell, it is the one with the highest
+number. While there are as many pods as instances none of them is without; one whose pod was never seen
+stays. Pods may be
 seen on a node before the node is: then they hold their room already, and only the incident waits for
 the node.
 
@@ -32,10 +39,10 @@ from ledger.facts.workload import (
     ReplicaSetUpserted,
     WorkloadUpserted,
 )
-from ledger.reducers import admissions, deployments, incidents, objects, proposals
+from ledger.reducers import admissions, deployments, incidents, objects, proposals, sightings
 from ledger.reducers.book import NO_HOLDING, Change, Holding
 from ledger.reducers.incidents import Contradiction
-from ledger.reducers.instances import Deployed, node_of, subject_of, workload_of
+from ledger.reducers.instances import Deployed, node_of, subject_of, there, workload_of
 from ledger.reducers.objects import Key, Objects
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import with_holdings
@@ -48,6 +55,7 @@ from ledger.reducers.sightings import (
     left,
     listed_behind,
     with_held,
+    with_leaving,
     with_missing,
 )
 from ledger.reducers.world import Released, World
@@ -130,8 +138,28 @@ def node_cordoned(world: World, node: Subject) -> World:
     """A node takes no new work: instances there that are without their pod get no other."""
     for subject, count in sorted(world.pods.missing.get(node, _NO_INSTANCES).items()):
         world = replace(world, pods=with_missing(world.pods, node, subject, 0))
-        world = deployments.pods_lost(world, subject, node, count)
+        alive = _numbers_alive(world, subject, node)
+        world = deployments.pods_lost(world, subject, node, count, alive=alive)
     return world
+
+
+def _numbers_alive(world: World, subject: Subject, node: Subject) -> frozenset[int]:
+    """The numbers of those instances of a StatefulSet on a node whose pods are seen there."""
+    owner = workload_of(subject)
+    workload = world.workload(owner)
+    if workload is None or workload.kind != "StatefulSet":
+        return frozenset()
+    names = world.pods.crews.get(Crew(node, "StatefulSet", owner), _NOBODY)
+    return frozenset(
+        one.number
+        for one in there(world.deployments, subject, node)
+        if _pod_of_set(workload, one.number) in names
+    )
+
+
+def _pod_of_set(workload: WorkloadUpserted, number: int) -> str:
+    """The name that the pod of an instance of a StatefulSet has."""
+    return f"{workload.name}-{(workload.ordinals_start or 0) + number}"
 
 
 def may_be_short(world: World, crews: Iterable[Crew]) -> World:
@@ -163,8 +191,9 @@ def recounted(world: World, crews: Iterable[Crew]) -> World:
 def _recounting(world: World, crews: Iterable[Crew]) -> tuple[World, list[Change]]:
     """The same but for the book, and what changes there."""
     changes: list[Change] = []
-    pods, found = world.pods, world.incidents
     in_order = sorted(crews)
+    world = _with_marks_settled(world, in_order)
+    pods, found = world.pods, world.incidents
     for crew in in_order:
         names = pods.crews.get(crew, _NOBODY)
         placed = _placed(world, crew)
@@ -275,12 +304,17 @@ def placed_anew(
         return world, []
     was = Counter(one.node for one in before.instances)
     is_ = Counter(one.node for one in after.instances)
+    workload = world.workload(after.workload)
     pods = world.pods
     touched: list[Crew] = []
     for name in sorted(was.keys() | is_.keys()):
         crews = ours.get(node_of(cluster, name), ())
         touched += crews
-        if crews and was[name] > is_[name]:
+        if crews and workload is not None and workload.kind == "StatefulSet":
+            kept = {one.number for one in after.instances if one.node == name}
+            gone = {one.number for one in before.instances if one.node == name} - kept
+            pods = _given_up_by_number(pods, crews, workload, gone)
+        elif crews and was[name] > is_[name]:
             pods = _given_up(pods, crews, was[name] - is_[name])
     world = replace(world, pods=pods)
     if pods.missing:
@@ -296,14 +330,17 @@ def _seen(world: World, before: World, subject: Subject, *, same_life: bool = Fa
     pods = world.pods
     marked = subject in pods.given_up
     old = _counted(before.objects, pods, subject, was)
-    if marked and not same_life:
-        pods = replace(pods, given_up=pods.given_up.delete(subject))
+    crews: set[Crew] = set()
+    if marked:
+        pods, crews = _still_leaving(world, before, subject, same_life=same_life)
+        if not same_life:
+            pods = replace(pods, given_up=pods.given_up.delete(subject))
     new = _counted(world.objects, pods, subject, is_)
     pods = _exchanged(_listed(pods, subject, was, is_), subject, old, new)
     if pods is not world.pods:
         world = replace(world, pods=pods)
     # Also of one that stays: it may request something else.
-    crews = {crew for crew in (old, new) if crew is not None}
+    crews |= {crew for crew in (old, new) if crew is not None}
     if crews:
         world = may_be_short(recounted(world, crews), crews)
     if not same_life:
@@ -341,7 +378,7 @@ def _missing(world: World, node: Subject, owner: Subject, *, more: int = 0) -> W
     missing = world.pods.missing.get(node, _NO_INSTANCES).get(subject, 0) + more
     instances = world.deployments.on.get(node, _NO_INSTANCES).get(subject, 0)
     placed = instances + world.jobs.on.get(node, _NO_INSTANCES).get(owner, 0)
-    seen = sum(len(world.pods.crews[crew]) for crew in _crews(world, node, owner))
+    seen = sum(len(world.pods.crews.get(crew, _NOBODY)) for crew in _crews(world, node, owner))
     missing = min(missing, instances, max(0, placed - seen))
     return replace(world, pods=with_missing(world.pods, node, subject, missing))
 
@@ -358,12 +395,62 @@ def _ended_by_themselves(world: World, released: Released) -> bool:
 
 def _given_up(pods: Pods, crews: Iterable[Crew], count: int) -> Pods:
     """Without the last so many of these together, by name."""
-    names = sorted((pod, crew) for crew in crews for pod in pods.crews[crew])
+    names = sorted((pod, crew) for crew in crews for pod in pods.crews.get(crew, _NOBODY))
     for pod, crew in names[::-1][:count]:
-        subject = crew.pod(pod)
-        pods = left(pods, crew, pod)
-        pods = replace(pods, given_up=pods.given_up.set(subject, None))
+        pods = sightings.marked(pods, crew, pod)
     return pods
+
+
+def _given_up_by_number(
+    pods: Pods, crews: Iterable[Crew], workload: WorkloadUpserted, numbers: Collection[int]
+) -> Pods:
+    """Without those pods of a StatefulSet that are these instances, where they are seen."""
+    for crew in crews:
+        there_now = pods.crews.get(crew, _NOBODY)
+        for name in sorted(_pod_of_set(workload, number) for number in numbers):
+            if name in there_now:
+                pods = sightings.marked(pods, crew, name)
+    return pods
+
+
+def _with_marks_settled(world: World, crews: Iterable[Crew]) -> World:
+    """No more pods given up than there are pods beyond the places: the first by name count again."""
+    pods = world.pods
+    for crew in crews:
+        leaving = pods.leaving.get(crew)
+        workload = world.workload(crew.owner)
+        if leaving is None or workload is None or workload.kind != crew.kind:
+            continue
+        if workload.kind == "StatefulSet":
+            numbers = (one.number for one in there(world.deployments, crew.subject, crew.node))
+            again = [
+                name for number in numbers if (name := _pod_of_set(workload, number)) in leaving
+            ]
+        else:
+            beyond_staying = _placed(world, crew) - len(pods.crews.get(crew, _NOBODY))
+            again = sorted(leaving)[: max(0, beyond_staying)]
+        for name in again:
+            pods = sightings.unmarked(pods, crew, name)
+    return world if pods is world.pods else replace(world, pods=pods)
+
+
+def _still_leaving(
+    world: World, before: World, subject: Subject, *, same_life: bool
+) -> tuple[Pods, set[Crew]]:
+    """A pod that was given up among those of its crew that are there, while it is; whose that is."""
+    was, is_ = before.objects.fact("pod", subject), world.objects.fact("pod", subject)
+    old = crew_of(before.objects, was) if isinstance(was, PodObserved) else None
+    new = crew_of(world.objects, is_) if same_life and isinstance(is_, PodObserved) else None
+    return _moved(world.pods, subject, old, new), {one for one in (old, new) if one is not None}
+
+
+def _moved(pods: Pods, subject: Subject, old: Crew | None, new: Crew | None) -> Pods:
+    """A pod that was given up among those of the other crew."""
+    if old == new:
+        return pods
+    name = subject.rpartition("/")[2]
+    pods = pods if old is None else with_leaving(pods, old, name, is_=False)
+    return pods if new is None else with_leaving(pods, new, name, is_=True)
 
 
 def _is_dying(fact: PodObserved) -> bool:
@@ -381,10 +468,12 @@ def _owned(world: World, before: World, replicasets: Sequence[Subject]) -> World
     for replicaset in replicasets:
         for subject in sorted(pods.behind.get(replicaset, _NONE)):
             fact = world.objects.fact("pod", subject)
-            old = _counted(before.objects, pods, subject, fact)
-            new = _counted(world.objects, pods, subject, fact)
+            if not isinstance(fact, PodObserved):
+                continue
+            old, new = crew_of(before.objects, fact), crew_of(world.objects, fact)
             if old != new:
-                pods = _exchanged(pods, subject, old, new)
+                move = _moved if subject in pods.given_up else _exchanged
+                pods = move(pods, subject, old, new)
                 touched |= {crew for crew in (old, new) if crew is not None}
     world = recounted(replace(world, pods=pods), touched)
     for replicaset in replicasets:

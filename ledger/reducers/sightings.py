@@ -6,8 +6,9 @@ Deployment whose name it has before the hash of the template. A pod that belongs
 kind is a crew of its own.
 
 Only pods that are on a node and active count: neither succeeded nor failed nor terminating. A pod of
-which the ledger has given up the place counts no more, whatever is reported of it, for the rest of
-its life. Which instance a pod is, nobody says; how many were seen to lose theirs is counted.
+which the ledger has given up the place counts no more, whatever is reported of it, until another of
+its crew is seen to have gone in its stead. Which instance a pod is, nobody says; how many were seen to
+lose theirs is counted.
 
 What follows from a crew that changes is told in ``ledger.reducers.pods``.
 """
@@ -58,18 +59,20 @@ class Pods:
     held: Map[Crew, Holding]
     """What a crew takes of its node beyond instances and tasks, as the book counts it."""
     on: Map[Subject, Map[Crew, None]]
-    """By node."""
+    """By node; also those whose pods were all given up, while one of them is still there."""
     of: Map[Subject, Map[Crew, None]]
-    """By owner."""
+    """The same by owner."""
     behind: Map[Subject, Map[Subject, None]]
     """The pods that name a ReplicaSet as their owner, by cluster/namespace/replicaset."""
     given_up: Map[Subject, None]
     """Pods of which the ledger has given up the place."""
+    leaving: Map[Crew, Map[str, None]]
+    """Those of them that are still there and active, by the crew that they would be in, and by name."""
     missing: Map[Subject, Map[Subject, int]]
     """How many instances on a node lost their pod and got no other, by node and workload@cluster."""
 
 
-NO_PODS: Final = Pods(Map(), Map(), Map(), Map(), Map(), Map(), Map())
+NO_PODS: Final = Pods(Map(), Map(), Map(), Map(), Map(), Map(), Map(), Map())
 
 _DIRECT: Final = frozenset({"Deployment", "StatefulSet", "Job"})
 _NOBODY: Final[Map[str, None]] = Map()
@@ -108,12 +111,7 @@ def joined(pods: Pods, crew: Crew, name: str) -> Pods:
     names = pods.crews.get(crew)
     if names is not None:
         return replace(pods, crews=pods.crews.set(crew, names.set(name, None)))
-    return replace(
-        pods,
-        crews=pods.crews.set(crew, _NOBODY.set(name, None)),
-        on=pods.on.set(crew.node, pods.on.get(crew.node, _NOWHERE).set(crew, None)),
-        of=pods.of.set(crew.owner, pods.of.get(crew.owner, _NOWHERE).set(crew, None)),
-    )
+    return _found(replace(pods, crews=pods.crews.set(crew, _NOBODY.set(name, None))), crew)
 
 
 def left(pods: Pods, crew: Crew, name: str) -> Pods:
@@ -121,10 +119,18 @@ def left(pods: Pods, crew: Crew, name: str) -> Pods:
     names = pods.crews[crew].delete(name)
     if names:
         return replace(pods, crews=pods.crews.set(crew, names))
-    on, of = pods.on[crew.node].delete(crew), pods.of[crew.owner].delete(crew)
+    return _found(replace(pods, crews=pods.crews.delete(crew)), crew)
+
+
+def _found(pods: Pods, crew: Crew) -> Pods:
+    """With a crew where it is looked for, if anybody is in it."""
+    is_ = crew in pods.crews or crew in pods.leaving
+    on, of = pods.on.get(crew.node, _NOWHERE), pods.of.get(crew.owner, _NOWHERE)
+    if is_ == (crew in on):
+        return pods
+    on, of = (on.set(crew, None), of.set(crew, None)) if is_ else (on.delete(crew), of.delete(crew))
     return replace(
         pods,
-        crews=pods.crews.delete(crew),
         on=pods.on.set(crew.node, on) if on else pods.on.delete(crew.node),
         of=pods.of.set(crew.owner, of) if of else pods.of.delete(crew.owner),
     )
@@ -139,6 +145,26 @@ def listed_behind(pods: Pods, replicaset: Subject, pod: Subject, *, is_: bool) -
     if known:
         return replace(pods, behind=pods.behind.set(replicaset, known))
     return replace(pods, behind=pods.behind.delete(replicaset))
+
+
+def marked(pods: Pods, crew: Crew, name: str) -> Pods:
+    """With the place of a pod that is in a crew given up."""
+    pods = left(with_leaving(pods, crew, name, is_=True), crew, name)
+    return replace(pods, given_up=pods.given_up.set(crew.pod(name), None))
+
+
+def unmarked(pods: Pods, crew: Crew, name: str) -> Pods:
+    """With a pod in its crew again whose place was given up."""
+    pods = with_leaving(joined(pods, crew, name), crew, name, is_=False)
+    return replace(pods, given_up=pods.given_up.delete(crew.pod(name)))
+
+
+def with_leaving(pods: Pods, crew: Crew, name: str, *, is_: bool) -> Pods:
+    """With a pod among those of a crew that are there and were given up, or without it."""
+    names = pods.leaving.get(crew, _NOBODY)
+    names = names.set(name, None) if is_ else names.delete(name)
+    leaving = pods.leaving.set(crew, names) if names else pods.leaving.delete(crew)
+    return _found(replace(pods, leaving=leaving), crew)
 
 
 def with_held(pods: Pods, crew: Crew, holding: Holding) -> Pods:

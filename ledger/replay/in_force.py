@@ -151,7 +151,8 @@ class InForce:
 
     def _nodes(self, world: World) -> Iterator[Row]:
         known = {Subject(name) for noun, name in world.objects.known if noun == "node"}
-        held = {Subject(name) for name in (*world.book, *world.pods.on, *world.jobs.on)}
+        held = {Subject(name) for name in (*world.book, *world.jobs.on)}
+        held |= {crew.node for crew in world.pods.crews}
         for names in _some(known | held):
             yield from page_rows(self._fleet, node_books(world, names))
 

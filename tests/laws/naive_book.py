@@ -11,7 +11,7 @@ hold their cpu whether bound or not. A pod that was given up holds nothing any m
 takes storage as its request says and for the sizes of its volumes, a pod only the former.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -113,6 +113,9 @@ class Holder(Protocol):
 
     def count_of(self, workload: str, cluster: str) -> int:
         """How many of a workload's instances are on the nodes of a cluster."""
+
+    def numbers_of(self, workload: str, node: str) -> Collection[int]:
+        """The numbers that a workload's instances on a node have."""
 
 
 class Fleet(Protocol):
@@ -252,11 +255,43 @@ class NaiveBook:
             return f"{pod.namespace}/{pod.name}", ""
         return f"{pod.namespace}/{owner.name}", owner.kind
 
-    def give_up(self, workload: str, key: str, count: int) -> None:
-        """Mark the last so many pods of a workload on a node."""
+    def give_up(self, workload: str, key: str, numbers: Collection[int]) -> None:
+        """Mark the pods of these instances on a node: of a set those that say so, else the last."""
         pods = self.pods_of(workload, key)
-        for subject in pods[len(pods) - min(count, len(pods)) :]:
-            self.given_up.add((subject, self.fleet.life("pod", subject)))
+        fact = self.fleet.fact("workload", workload)
+        if fact is not None and fact.kind == "StatefulSet":
+            named = {pod_of_set(fact, number) for number in numbers}
+            marked = [pod for pod in pods if pod.split("/")[-1] in named]
+        else:
+            marked = pods[len(pods) - min(len(numbers), len(pods)) :]
+        self.given_up |= {(pod, self.fleet.life("pod", pod)) for pod in marked}
+
+    def count_again(self, only: str | None = None) -> None:
+        """Take marks back where fewer pods than were marked are beyond what is placed."""
+        leaving: dict[tuple[str, str], list[str]] = {}
+        for pod, life in sorted(self.given_up):
+            fact = self.fleet.fact("pod", pod)
+            if fact is None or life != self.fleet.life("pod", pod) or not is_active(fact):
+                continue
+            owner, kind = self.owner_of(fact)
+            above = self.fleet.fact("workload", owner)
+            if above is not None and above.kind == kind and only in {None, owner}:
+                leaving.setdefault((owner, f"{fact.cluster}/{fact.node}"), []).append(pod)
+        for (owner, key), pods in leaving.items():
+            numbers = [n for holder in self.holders for n in holder.numbers_of(owner, key)]
+            above = self.fleet.fact("workload", owner)
+            if above.kind == "StatefulSet":
+                named = {pod_of_set(above, number) for number in numbers}
+                again = [pod for pod in pods if pod.split("/")[-1] in named]
+            else:
+                free = max(0, len(numbers) - len(self.pods_of(owner, key)))
+                again = bytewise(pods)[:free]
+            self.given_up -= {(pod, self.fleet.life("pod", pod)) for pod in again}
+
+
+def pod_of_set(fact: WorkloadUpserted, number: int) -> str:
+    """What the pod of a StatefulSet is called."""
+    return f"{fact.name}-{number + (fact.ordinals_start or 0)}"
 
 
 def decides(fact: WorkloadUpserted) -> bool:

@@ -58,6 +58,7 @@ from tests.laws.naive_book import (
     in_storage,
     instance_holding,
     plans,
+    pod_of_set,
 )
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
@@ -98,6 +99,13 @@ class Standing:
     """An order of EACH is open."""
     places: Counter[str] = field(default_factory=Counter)
     """How many on each node, as decided last."""
+
+    def numbers(self) -> dict[str, set[int]]:
+        """Which numbers are on each node now."""
+        return {
+            node: {number for number, one in self.held.items() if one.node == node}
+            for node in self.count()
+        }
 
     def count(self) -> Counter[str]:
         """How many are on each node now."""
@@ -169,8 +177,8 @@ class NaiveDeployments:
     """Who was refused and may be served by what the evictions of a round set free."""
     decided: set[str] = field(default_factory=set)
     """Who was decided about in this event."""
-    began_with: dict[str, Counter[str]] = field(default_factory=dict)
-    """What those who were asked in this event held on each node before."""
+    began_with: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    """Which numbers those who were asked in this event held on each node before."""
     gave_up: set[str] = field(default_factory=set)
     """Who gave something up before their turn."""
     bereft: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -225,10 +233,16 @@ class NaiveDeployments:
             return 0
         return len(standing.held)
 
+    def numbers_of(self, workload: str, node: str) -> list[int]:
+        """Which instances are on a node, of whichever life."""
+        standing = self.standing.get(f"{workload}@{node.split('/', maxsplit=1)[0]}")
+        held = {} if standing is None else standing.held
+        return [number for number, one in held.items() if one.node == node]
+
     def _before_turn(self, workload: str, node: str) -> int | None:
         """How many a subject in its turn held on a node before; None where none is in its turn."""
         began_with = self.began_with.get(f"{workload}@{node.split('/', maxsplit=1)[0]}")
-        return None if began_with is None else began_with[node]
+        return None if began_with is None else len(began_with.get(node, ()))
 
     # What follows from an event before anybody is asked.
 
@@ -274,6 +288,7 @@ class NaiveDeployments:
             name, kind = self.fleet.book.owner_of(pod)
             where = f"{pod.cluster}/{pod.node}", f"{name}@{pod.cluster}"
             self.known_pods[key] = (self.fleet.life("pod", key), *where, dead, kind)
+        self.fleet.book.count_again()
         gone = []
         for key in bytewise(before.keys() | self.known_pods.keys()):
             was, is_ = before.get(key), self.known_pods.get(key)
@@ -292,8 +307,22 @@ class NaiveDeployments:
             fact = self.fleet.fact("node", node)
             if fact is not None and not fact.schedulable:
                 for _ in range(self.bereft.pop((subject, node), 0)):
-                    held = self.standing[subject].held
-                    self._lose(subject, max(n for n, one in held.items() if one.node == node))
+                    self._lose(subject, self._bereft_number(subject, node))
+
+    def _bereft_number(self, subject: str, node: str) -> int:
+        """Of a set the one whose pod is not there; else, and of several, the last."""
+        name = subject.split("@", 1)[0]
+        numbers = self.numbers_of(name, node)
+        if self._is_set(name):
+            fact = self.fleet.fact("workload", name)
+            there = {pod.split("/")[-1] for pod in self.fleet.book.pods_of(name, node)}
+            without = [one for one in numbers if pod_of_set(fact, one) not in there]
+            return max(without or numbers)
+        return max(numbers)
+
+    def _is_set(self, name: str) -> bool:
+        fact = self.fleet.fact("workload", name)
+        return fact is not None and fact.kind == "StatefulSet"
 
     def _see_bereft(self, subject: str, node: str) -> None:
         """No more instances are without a pod than there are more instances than pods."""
@@ -529,7 +558,7 @@ class NaiveDeployments:
         standing = self.standing.get(subject)
         if standing is None:
             return []
-        self.began_with[subject] = standing.count()
+        self.began_with[subject] = standing.numbers()
         held, lost = dict(standing.held), set(standing.lost)
         turn = self._turn(subject)
         if turn is None:
@@ -586,7 +615,7 @@ class NaiveDeployments:
             return False
         standing = turn.standing
         before = (dict(standing.held), set(standing.lost), standing.ordered)
-        self.began_with.setdefault(subject, standing.count())
+        self.began_with.setdefault(subject, standing.numbers())
         self.fleet.book.asking = turn.workload, turn.cluster
         self._split(turn)
         if "fresh" in causes:
@@ -623,8 +652,14 @@ class NaiveDeployments:
         """A decision with what is now in force; it ends the refusal of all that it serves."""
         standing = self.standing[subject]
         now = standing.count()
-        for node, count in sorted(self.began_with.pop(subject).items()):
-            self.fleet.book.give_up(subject.split("@", 1)[0], node, count - now[node])
+        name = subject.split("@", 1)[0]
+        for node, numbers in sorted(self.began_with.pop(subject).items()):
+            left = numbers - standing.numbers().get(node, set())
+            if self._is_set(name) or len(numbers) > now[node]:
+                count = len(left) if self._is_set(name) else len(numbers) - now[node]
+                self.fleet.book.give_up(name, node, sorted(left)[:count])
+        self.fleet.book.count_again(only=name)
+        for node in bytewise({key for about, key in self.bereft if about == subject}):
             self._see_bereft(subject, node)
         made = self._say("deployment", subject, moment)
         gained = sum((now - standing.places).values())

@@ -148,6 +148,12 @@ class NaiveJobs:
             for (job, _), seat in self.seats.items()
         )
 
+    def numbers_of(self, workload: str, node: str) -> list[int]:
+        """Which of them are on one node."""
+        return [
+            task for (job, task), one in self.seats.items() if (job, one.node) == (workload, node)
+        ]
+
     # As a part.
 
     def moments(self) -> list[Moment]:

@@ -228,7 +228,7 @@ class NaiveRepairs:
             if number in lowest and spot in self.fleet.fact("node", one.node).labels
         )
         before = dict(held)
-        model.began_with[subject] = turn.standing.count()
+        model.began_with[subject] = turn.standing.numbers()
         self.fleet.book.asking = turn.workload, turn.cluster
         moves: list[Move] = []
         for number in short:

@@ -312,6 +312,12 @@ def crew(world: World) -> World:
     return replace(world, pods=replace(world.pods, crews=world.pods.crews.set(one, names)))
 
 
+def leaving(world: World) -> World:
+    one = Crew(NODE, "StatefulSet", Subject("ns/a"))
+    wrong = world.pods.leaving.set(one, Map({"a-9": None}))
+    return replace(world, pods=replace(world.pods, leaving=wrong))
+
+
 def bereft(world: World) -> World:
     missing = world.pods.missing.set(NODE, Map({Subject("ns/a@m1"): 1}))
     return replace(world, pods=replace(world.pods, missing=missing))
@@ -424,6 +430,7 @@ PLANTED: dict[str, tuple[Callable[[World], World], list[tuple[str, str]]]] = {
     "a device": (device, [("m1/n1", "held: device /x")]),
     "a seat": (seats, [("m1/n1", "placed: ns/a@m1")]),
     "a pod": (crew, [("m1/n1", "seen: StatefulSet ns/a")]),
+    "a pod that is to go": (leaving, [("m1/n1", "leaving: StatefulSet ns/a")]),
     "a pod that is missed": (bereft, [("m1/n1", "missing: ns/a@m1")]),
     "a node that never was": (ghost, [("m9/n9", "held: pods")]),
     "a node too many": (in_use, [("m1", "in use: nodes")]),

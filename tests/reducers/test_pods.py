@@ -344,11 +344,11 @@ def test_a_cordoned_node_loses_an_instance_with_a_pod(ending: str) -> None:
     }
     step = log.add(endings[ending])
     assert [made.kind for made in step.decisions] == ["refusal"]
-    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}, "the one with the highest number"
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [1, 2]}, "the one whose pod it was"
     assert amounts(log) == (0, 6, 0, 2)
     # A pod that was dying before takes nobody with it when it is gone.
     log.add(pod_gone("m1", "ns", "db-0"))
-    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [1, 2]}
 
 
 @pytest.mark.parametrize("ending", ["gone", "terminating", "failed"])
@@ -365,9 +365,9 @@ def test_a_pod_that_ended_before_its_node_was_cordoned_takes_an_instance_with_it
     assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1, 2]}
     cordoned = node_up("m1", "n1", memory=100, storage=9, schedulable=False)
     assert [made.kind for made in log.add(cordoned).decisions] == ["refusal"]
-    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}, "the one with the highest number"
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [1, 2]}, "the one whose pod it was"
     log.add_all(cordoned, pod_gone("m1", "ns", "db-0"), cordoned)
-    assert on_nodes(log.world, "ns/db@m1") == {"n1": [0, 1]}, "it has ended already"
+    assert on_nodes(log.world, "ns/db@m1") == {"n1": [1, 2]}, "it has ended already"
     log.add_all(pod_gone("m1", "ns", "db-1"), pod_gone("m1", "ns", "db-2"))
     assert on_nodes(log.world, "ns/db@m1") == {}
 
