@@ -21,7 +21,7 @@ import orjson
 import structlog
 
 from ledger.admission import answering, asking, checking, json_patch
-from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
+from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of, word
 from ledger.api.activity import PARTS, Served
 from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
@@ -157,10 +157,22 @@ class _Named(NamedTuple):
 class _Pods(NamedTuple):
     """What is listed: the pods of a template, by whom they are made."""
 
+    fleet: FleetName
     cluster: str
     namespace: str
     by: Controller
     template: str
+
+
+@dataclass(slots=True, eq=False)
+class _Listing:
+    """The pods of a template, and whom they are made by, for all who share it."""
+
+    pods: Sequence[Json]
+    above: Json | None
+    """Their ReplicaSet, as it is behind the list."""
+    told: Accepted | None = None
+    """What says so, once somebody tells of it: once is enough."""
 
 
 @dataclass(slots=True, eq=False)
@@ -171,8 +183,6 @@ class _Line:
     asks: list[_Ask] = field(default_factory=list)
     listed: list[tuple[_Ask, Sequence[Accepted]]] = field(default_factory=list)
     """Who wanted a list, and what is to be told of it."""
-    lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
-    """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
     policies: Policies = NO_POLICIES
     came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -254,6 +264,7 @@ class Admissions:
         """Workloads that are being read."""
         self._replicasets = Shared(self._replicaset)
         self._statefulsets = Shared(self._statefulset)
+        self._listings = Shared(self._listing)
         self._starts: OrderedDict[_Named, int] = OrderedDict()
         """Where the ordinals of StatefulSets began when they were read last."""
         self._unread: dict[str, float] = {}
@@ -337,6 +348,7 @@ class Admissions:
             await asyncio.wait(tasks)
         await self._replicasets.close()
         await self._statefulsets.close()
+        await self._listings.close()
         for lists in self._lists.values():
             lists.close()
         await self._bypasses.close()
@@ -697,52 +709,36 @@ class Admissions:
                 self._look.set()
                 continue
             ask.listing = True
-            self._want_list(line, ask)
+            self._do_aside(self._list(line, ask))
 
-    def _want_list(self, line: _Line, ask: _Ask) -> None:
-        """Have the pods of a template listed, once for all who want that before it begins."""
-        template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
-        key = _Pods(ask.cluster, ask.review.namespace, ask.by, template)
-        if key in line.lists:
-            line.lists[key].append(ask)
-        else:
-            line.lists[key] = [ask]
-            self._do_aside(self._list_all(line, key))
-
-    async def _list_all(self, line: _Line, key: _Pods) -> None:
-        """List a template's pods as long as anybody wants that: a list counts for who asked before it."""
+    async def _list(self, line: _Line, ask: _Ask) -> None:
+        """Have the pods of a template listed, and let the log be told of it."""
+        labels = of(of(ask.review.object or {}, "metadata"), "labels")
+        template, fleet = word(labels.get(TEMPLATE_HASH)) or "", line.fleet.name
+        key = _Pods(fleet, ask.cluster, ask.review.namespace, ask.by, template)
         try:
-            # Those that were decided in one go want the same.
-            await asyncio.sleep(0)
-            while asks := line.lists[key]:
-                line.lists[key] = []
-                await self._list(line, key, asks)
-        finally:
-            del line.lists[key]
+            listing = await self._listings.get(key)
+            above = _told_above(listing, ask, fleet)
+            told = asking.pods_listed(
+                ask.review.uid, template, listing.pods, fleet=fleet, cluster=ask.cluster
+            )
+        except LedgerError as error:
+            _fail(ask, _ListFailed(str(error)))
+            return
+        line.listed.append((ask, (*above, told)))
+        line.came.set()
 
-    async def _list(self, line: _Line, key: _Pods, asks: Sequence[_Ask]) -> None:
+    async def _listing(self, key: _Pods) -> _Listing:
         """Read the pods of a template, and then how many there are to be: told last, that may be old."""
-        lists, fleet = self._lists[key.cluster], line.fleet.name
+        lists = self._lists[key.cluster]
         try:
             pods = await lists.pods(key.namespace, key.template)
-            above: list[Accepted] = []
-            if key.by.kind == "ReplicaSet":
-                found = await lists.replicaset(key.namespace, key.by.name)
-                if found is not None:
-                    asked = f"{asks[0].review.uid}/listed"
-                    above.append(
-                        asking.replicaset(found, asked=asked, fleet=fleet, cluster=key.cluster)
-                    )
-            for ask in asks:
-                told = asking.pods_listed(
-                    ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
-                )
-                line.listed.append((ask, (*above, told)))
-            line.came.set()
-        except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("pods_not_listed", why=str(error))
-            for ask in asks:
-                _fail(ask, _ListFailed(str(error)))
+            if key.by.kind != "ReplicaSet":
+                return _Listing(pods, None)
+            return _Listing(pods, await lists.replicaset(key.namespace, key.by.name))
+        except (OSError, TimeoutError) as error:
+            log.warning("pods_not_listed", why=repr(error))
+            raise _ListFailed(repr(error)) from error
 
     def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something beside answering; nobody else has to hold on to it."""
@@ -809,6 +805,18 @@ def _events(
         events |= {one.id: one for one in ask.before}
         events.setdefault(event.id, event)
     return list(events.values())
+
+
+def _told_above(listing: _Listing, ask: _Ask, fleet: FleetName) -> Sequence[Accepted]:
+    """The ReplicaSet that was read behind a list, told for the first of those who share it."""
+    if listing.above is None:
+        return ()
+    if listing.told is None:
+        asked = f"{ask.review.uid}/listed"
+        listing.told = asking.replicaset(
+            listing.above, asked=asked, fleet=fleet, cluster=ask.cluster
+        )
+    return (listing.told,)
 
 
 def _named(ask: _Ask) -> _Named:

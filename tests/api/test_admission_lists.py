@@ -251,6 +251,26 @@ async def test_those_who_want_the_same_list_at_once_share_one(
     assert len([path for path in objects.asked if "/replicasets?" in path]) <= 8
 
 
+async def test_what_a_shared_list_says_of_the_replicaset_is_told_once_for_all_who_share_it(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("shares", 4, "2"), replicaset("shares", "7", 4))
+    about = pod(("ReplicaSet", "shares-7"))
+    objects.lists["replicasets"] = [listed_replicaset("shares", 4, version="78")]
+    objects.lists["pods"] = []
+    await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(4)))
+    objects.asked.clear()
+
+    again = await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(4)))
+
+    assert classes(again).count("od") == 2
+    lists = len([path for path in objects.asked if "/pods?" in path])
+    told_of = [one["name"] for one in await events(webhook, "replicaset.upserted")]
+    assert 1 <= lists < 4
+    assert told_of.count("shares-7") == 1 + lists
+    assert len(await events(webhook, "pods.listed")) >= 4
+
+
 async def test_a_pod_that_is_replaced_before_anybody_told_of_fewer_replicas_is_made_up_for(
     webhook: Webhook, objects: Objects
 ) -> None:
