@@ -18,7 +18,7 @@ from typing import Final
 from consumers.publisher import Outgoing, Parcel, Post
 from consumers.settings import Settings
 from ledger.log.messages import Headers
-from ledger.log.publishing import Published, Reached
+from ledger.log.publishing import Newest, Published, Reached
 from ledger.log.signed import Memory, Signed, memory
 
 TOPIC: Final = "notes"
@@ -45,9 +45,9 @@ class NotesTopic:
         last = self._remembered.last(origin)
         return None if last is None else Reached(last.size, last.root)
 
-    def signed(self) -> Mapping[str, frozenset[bytes]]:
+    def signed(self) -> Mapping[str, Newest]:
         """By what was acknowledged; of the notes themselves only digests are kept."""
-        return dict.fromkeys(self._remembered.origins(), frozenset())
+        return dict.fromkeys(self._remembered.origins(), Newest(frozenset(), None))
 
     async def publish(self, notes: Sequence[Published]) -> None:
         """Send notes in order, and remember those that the brokers have."""

@@ -60,7 +60,7 @@ class Served:
     )
     owners_read: Counter[str] = field(default_factory=Counter)
     """Whom pods are made by, by whether an API server said how it stands with them: read, late, failed;
-    skipped, where it was late just before."""
+    skipped, where it was late or failed just before."""
     admission_spell: Spell = field(default_factory=Spell)
     """From the last byte of the question to the answer."""
 

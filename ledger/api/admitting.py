@@ -21,8 +21,9 @@ import orjson
 import structlog
 
 from ledger.admission import answering, asking, checking, json_patch
-from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of
+from ledger.admission.review import TEMPLATE_HASH, Controller, Json, Review, of, word
 from ledger.api.activity import PARTS, Served
+from ledger.api.braking import Brake, Named
 from ledger.api.bypasses import Bypasses
 from ledger.api.connections import Connections
 from ledger.api.problems import Problem
@@ -50,9 +51,6 @@ OWNER_LOOK_SECONDS: Final = 0.02
 
 READING_SECONDS: Final = 0.3
 """How long a pod waits for its ReplicaSet or StatefulSet to be read; after that what was told of it counts."""
-
-UNREAD_SECONDS: Final = 5.0
-"""For how long nobody waits again for those of a cluster where one was waited for in vain."""
 
 OWNER_AGAIN_SECONDS: Final = 60.0
 """For how long nobody waits again for a ReplicaSet, or a workload, that was waited for in vain."""
@@ -146,21 +144,25 @@ class _Ask:
     listing: bool = False
 
 
-class _Named(NamedTuple):
-    """A ReplicaSet or a StatefulSet, as it is read."""
-
-    cluster: str
-    namespace: str
-    name: str
-
-
 class _Pods(NamedTuple):
     """What is listed: the pods of a template, by whom they are made."""
 
+    fleet: FleetName
     cluster: str
     namespace: str
     by: Controller
     template: str
+
+
+@dataclass(slots=True, eq=False)
+class _Listing:
+    """The pods of a template, and whom they are made by, for all who share it."""
+
+    pods: Sequence[Json]
+    above: Json | None
+    """Their ReplicaSet, as it is behind the list."""
+    told: Accepted | None = None
+    """What says so, once somebody tells of it: once is enough."""
 
 
 @dataclass(slots=True, eq=False)
@@ -171,8 +173,6 @@ class _Line:
     asks: list[_Ask] = field(default_factory=list)
     listed: list[tuple[_Ask, Sequence[Accepted]]] = field(default_factory=list)
     """Who wanted a list, and what is to be told of it."""
-    lists: dict[_Pods, list[_Ask]] = field(default_factory=dict)
-    """Of templates whose pods are being listed: who wants the list after that."""
     waiting: dict[str, list[_Ask]] = field(default_factory=dict)
     policies: Policies = NO_POLICIES
     came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -252,12 +252,14 @@ class Admissions:
         self._workloads: OrderedDict[_Home, _Known] = OrderedDict()
         self._reading: set[_Home] = set()
         """Workloads that are being read."""
-        self._replicasets = Shared(self._replicaset)
-        self._statefulsets = Shared(self._statefulset)
-        self._starts: OrderedDict[_Named, int] = OrderedDict()
+        self._owned = Shared(self._owning)
+        self._listings = Shared(self._listing)
+        self._starts: OrderedDict[Named, int] = OrderedDict()
         """Where the ordinals of StatefulSets began when they were read last."""
-        self._unread: dict[str, float] = {}
-        """Clusters whose API servers were waited for in vain, and until when nobody does so again."""
+        self._late = Brake()
+        """What was waited for in vain."""
+        self._failed = Brake()
+        """What was answered, or refused, and not to be had."""
         self._aside: set[asyncio.Task[Any]] = set()
 
     async def answer(
@@ -335,8 +337,8 @@ class Admissions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self._replicasets.close()
-        await self._statefulsets.close()
+        await self._owned.close()
+        await self._listings.close()
         for lists in self._lists.values():
             lists.close()
         await self._bypasses.close()
@@ -529,17 +531,17 @@ class Admissions:
         """Read what a workload wants that nobody told of, and let its pod go on, whatever comes of it.
 
         That takes as long as it takes: a pod of a workload that nobody knows would be left as it is.
+        Where a read has failed just now nothing is to be had by another one.
         """
         key, read = _named(ask), None
         try:
-            if ask.by.kind == "ReplicaSet":
-                found = await self._replicaset(key)
-                read = None if found is None else asking.wanted_behind(found)
-            else:
-                found = await self._statefulset(key)
-                read = None if found is None else asking.wanted_by(found)
-        except (LedgerError, OSError, TimeoutError) as error:
+            found = None if self._failed.holds(key, perf_counter()) else await self._owning(key)
+            read = None if found is None else _wanted(found, ask)
+        except TimeoutError as error:
             log.warning("workload_not_listed", why=repr(error), name=ask.by.name)
+        except OSError as error:
+            if self._failed.pull(key, error, perf_counter()):
+                log.warning("workload_not_listed", why=repr(error), name=ask.by.name)
         finally:
             self._reading.discard(home)
         now = perf_counter()
@@ -572,9 +574,9 @@ class Admissions:
 
     async def _read_above(self, ask: _Ask) -> None:
         """Read a pod's ReplicaSet: how many pods that is to have may have been told long ago."""
-        found = await self._read_in_time(self._replicasets, _named(ask))
+        found = await self._read_in_time(_named(ask))
         if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
-            ask.above, ask.read = found, asking.wanted_behind(found)
+            ask.above, ask.read = found, _wanted(found, ask)
 
     async def _read_set(self, ask: _Ask) -> None:
         """Read a pod's StatefulSet: how many pods that wants, and where their ordinals begin.
@@ -582,35 +584,40 @@ class Admissions:
         Where they begin hardly ever changes: what was read once counts where it cannot be read.
         """
         key = _named(ask)
-        found = await self._read_in_time(self._statefulsets, key)
+        found = await self._read_in_time(key)
         if found is not None and ask.by.uid in (None, of(found, "metadata").get("uid")):
-            ask.above, ask.read = found, asking.wanted_by(found)
+            ask.above, ask.read = found, _wanted(found, ask)
             _remember(self._starts, key, asking.ordinals_start(found))
         ask.ordinals_start = self._starts.get(key)
 
-    async def _read_in_time(self, shared: Shared[_Named, Json | None], key: _Named) -> Json | None:
-        """What is there now; None also where the API server does not say so in time, or lately did not."""
+    async def _read_in_time(self, key: Named) -> Json | None:
+        """What is there now; None also where the API server does not say so in time, or lately did not.
+
+        Of all who shared a read that gave nothing, and of those who come just after, one tells.
+        """
         now, done = perf_counter(), self._served.owners_read
-        if self._unread.get(key.cluster, now) > now:
+        if self._late.holds(key, now) or self._failed.holds(key, now):
             done["skipped"] += 1
             return None
         try:
             async with asyncio.timeout(READING_SECONDS):
-                found = await shared.get(key)
-        except (LedgerError, OSError, TimeoutError) as error:
-            if isinstance(error, TimeoutError):
-                self._unread[key.cluster] = perf_counter() + UNREAD_SECONDS
-            done["late" if isinstance(error, TimeoutError) else "failed"] += 1
-            log.warning("owner_not_listed", why=repr(error), name=key.name)
+                found = await self._owned.get(key)
+        except OSError as error:
+            is_late = isinstance(error, TimeoutError)
+            done["late" if is_late else "failed"] += 1
+            brake = self._late if is_late else self._failed
+            if brake.pull(key, error, perf_counter()):
+                log.warning("owner_not_listed", why=repr(error), cluster=key.cluster, name=key.name)
             return None
         done["read"] += 1
         return found
 
-    async def _replicaset(self, key: _Named) -> Json | None:
-        return await self._lists[key.cluster].replicaset(key.namespace, key.name)
-
-    async def _statefulset(self, key: _Named) -> Json | None:
-        return await self._lists[key.cluster].statefulset(key.namespace, key.name)
+    async def _owning(self, key: Named) -> Json | None:
+        """Who has pods made, as the API server has it."""
+        lists = self._lists[key.cluster]
+        if key.kind == "ReplicaSet":
+            return await lists.replicaset(key.namespace, key.name)
+        return await lists.statefulset(key.namespace, key.name)
 
     def _as_read(self, line: _Line, ask: _Ask, now: float) -> "_Owner | None":
         """Whose a ReplicaSet is that nobody told of, as it was read: so it is told first."""
@@ -697,52 +704,36 @@ class Admissions:
                 self._look.set()
                 continue
             ask.listing = True
-            self._want_list(line, ask)
+            self._do_aside(self._list(line, ask))
 
-    def _want_list(self, line: _Line, ask: _Ask) -> None:
-        """Have the pods of a template listed, once for all who want that before it begins."""
-        template = of(of(ask.review.object or {}, "metadata"), "labels").get(TEMPLATE_HASH, "")
-        key = _Pods(ask.cluster, ask.review.namespace, ask.by, template)
-        if key in line.lists:
-            line.lists[key].append(ask)
-        else:
-            line.lists[key] = [ask]
-            self._do_aside(self._list_all(line, key))
-
-    async def _list_all(self, line: _Line, key: _Pods) -> None:
-        """List a template's pods as long as anybody wants that: a list counts for who asked before it."""
+    async def _list(self, line: _Line, ask: _Ask) -> None:
+        """Have the pods of a template listed, and let the log be told of it."""
+        labels = of(of(ask.review.object or {}, "metadata"), "labels")
+        template, fleet = word(labels.get(TEMPLATE_HASH)) or "", line.fleet.name
+        key = _Pods(fleet, ask.cluster, ask.review.namespace, ask.by, template)
         try:
-            # Those that were decided in one go want the same.
-            await asyncio.sleep(0)
-            while asks := line.lists[key]:
-                line.lists[key] = []
-                await self._list(line, key, asks)
-        finally:
-            del line.lists[key]
+            listing = await self._listings.get(key)
+            above = _told_above(listing, ask, fleet)
+            told = asking.pods_listed(
+                ask.review.uid, template, listing.pods, fleet=fleet, cluster=ask.cluster
+            )
+        except LedgerError as error:
+            _fail(ask, _ListFailed(str(error)))
+            return
+        line.listed.append((ask, (*above, told)))
+        line.came.set()
 
-    async def _list(self, line: _Line, key: _Pods, asks: Sequence[_Ask]) -> None:
+    async def _listing(self, key: _Pods) -> _Listing:
         """Read the pods of a template, and then how many there are to be: told last, that may be old."""
-        lists, fleet = self._lists[key.cluster], line.fleet.name
+        lists = self._lists[key.cluster]
         try:
             pods = await lists.pods(key.namespace, key.template)
-            above: list[Accepted] = []
-            if key.by.kind == "ReplicaSet":
-                found = await lists.replicaset(key.namespace, key.by.name)
-                if found is not None:
-                    asked = f"{asks[0].review.uid}/listed"
-                    above.append(
-                        asking.replicaset(found, asked=asked, fleet=fleet, cluster=key.cluster)
-                    )
-            for ask in asks:
-                told = asking.pods_listed(
-                    ask.review.uid, key.template, pods, fleet=fleet, cluster=key.cluster
-                )
-                line.listed.append((ask, (*above, told)))
-            line.came.set()
-        except (LedgerError, OSError, TimeoutError) as error:
-            log.warning("pods_not_listed", why=str(error))
-            for ask in asks:
-                _fail(ask, _ListFailed(str(error)))
+            if key.by.kind != "ReplicaSet":
+                return _Listing(pods, None)
+            return _Listing(pods, await lists.replicaset(key.namespace, key.by.name))
+        except (OSError, TimeoutError) as error:
+            log.warning("pods_not_listed", why=repr(error))
+            raise _ListFailed(repr(error)) from error
 
     def _do_aside(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something beside answering; nobody else has to hold on to it."""
@@ -811,9 +802,26 @@ def _events(
     return list(events.values())
 
 
-def _named(ask: _Ask) -> _Named:
+def _told_above(listing: _Listing, ask: _Ask, fleet: FleetName) -> Sequence[Accepted]:
+    """The ReplicaSet that was read behind a list, told for the first of those who share it."""
+    if listing.above is None:
+        return ()
+    if listing.told is None:
+        asked = f"{ask.review.uid}/listed"
+        listing.told = asking.replicaset(
+            listing.above, asked=asked, fleet=fleet, cluster=ask.cluster
+        )
+    return (listing.told,)
+
+
+def _named(ask: _Ask) -> Named:
     """Who has its pod made, as that is read."""
-    return _Named(ask.cluster, ask.review.namespace, ask.by.name)
+    return Named(ask.cluster, ask.by.kind, ask.review.namespace, ask.by.name)
+
+
+def _wanted(found: Json, ask: _Ask) -> asking.Wanted | None:
+    """What the workload of a pod wants, as who has the pod made says."""
+    return asking.wanted_behind(found) if ask.by.kind == "ReplicaSet" else asking.wanted_by(found)
 
 
 def _remember(known: OrderedDict[K, V], key: K, found: V) -> None:

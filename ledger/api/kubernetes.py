@@ -29,6 +29,7 @@ import structlog
 
 from ledger.admission.review import TEMPLATE_HASH, Json
 from ledger.api.access import CLUSTER
+from ledger.api.braking import NoList
 from ledger.errors import SetupProblem
 
 SECONDS: Final = 2.0
@@ -117,15 +118,15 @@ class Kubernetes:
             headers["Authorization"] = f"Bearer {_held(self._token)}"
         status, reason, said = self._got(path, headers)
         if status != 200:
-            raise OSError(f"{path}: {status} {reason}")
+            raise NoList(f"{path}: {status} {reason}", status)
         try:
             items = orjson.loads(said)["items"]
         except (ValueError, KeyError, TypeError) as error:
-            raise OSError(f"{path}: it is no list: {error!r}") from error
+            raise NoList(f"{path}: it is no list: {error!r}", status) from error
         # Go has no empty lists but those that are null.
         items = [] if items is None else items
         if not isinstance(items, list):
-            raise OSError(f"{path}: it is no list")
+            raise NoList(f"{path}: it is no list", status)
         return [one for one in items if isinstance(one, dict)]
 
     def _got(self, path: str, headers: Mapping[str, str]) -> tuple[int, str, bytes]:

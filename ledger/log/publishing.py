@@ -60,6 +60,15 @@ class Reached(NamedTuple):
     digest: bytes
 
 
+class Newest(NamedTuple):
+    """Of the newest note of an origin that a place has: who signed it, and how far it comes."""
+
+    key_ids: frozenset[bytes]
+    """Empty where the note itself is not kept, or not to be read."""
+    size: int | None
+    """None where nobody can say."""
+
+
 class Place(Protocol):
     """Somewhere notes are published."""
 
@@ -70,8 +79,8 @@ class Place(Protocol):
     def reached(self, origin: str) -> Reached | None:
         """What it has of an origin; None where that is nothing, or cannot be read."""
 
-    def signed(self) -> Mapping[str, frozenset[bytes]]:
-        """Of which origins it has notes, and the ids of the keys that signed the newest, if it knows."""
+    def signed(self) -> Mapping[str, Newest]:
+        """Of which origins it has notes, and what it knows of the newest."""
 
     async def publish(self, notes: Sequence[Published]) -> None:
         """Take notes, those of one origin in their order; a LedgerError where it cannot take them."""
@@ -90,29 +99,26 @@ class Directory:
 
     def reached(self, origin: str) -> Reached | None:
         """By the newest note; one that somebody spoiled is none."""
-        said = read_origin(origin)
         try:
             note = (self.folder / origin / "checkpoint").read_bytes()
-            text = parse_note(note).text
-            if said is not None and said.tree == "both":
-                size = read_bound(text, said.incarnation).steps
-            else:
-                size = parse_checkpoint(text).size
+            size = _size_of(parse_note(note), origin)
         except (OSError, InvalidRequest):
             return None
-        return Reached(size, sha256(note).digest())
+        return None if size is None else Reached(size, sha256(note).digest())
 
-    def signed(self) -> Mapping[str, frozenset[bytes]]:
+    def signed(self) -> Mapping[str, Newest]:
         """By the newest note of each origin; of one that somebody spoiled, by where it lies."""
-        found: dict[str, frozenset[bytes]] = {}
+        found: dict[str, Newest] = {}
         for folder, below, files in os.walk(self.folder):
             if "checkpoint" in files:
                 below.clear()  # Beside it lie all that were ever signed.
                 try:
-                    name, key_ids = named_in(parse_note(Path(folder, "checkpoint").read_bytes()))
+                    note = parse_note(Path(folder, "checkpoint").read_bytes())
+                    name, key_ids = named_in(note)
+                    found[name] = Newest(key_ids, _size_of(note, name))
                 except (OSError, InvalidRequest):
-                    name, key_ids = Path(folder).relative_to(self.folder).as_posix(), frozenset()
-                found[name] = key_ids
+                    name = Path(folder).relative_to(self.folder).as_posix()
+                    found[name] = Newest(frozenset(), None)
         return found
 
     async def publish(self, notes: Sequence[Published]) -> None:
@@ -124,6 +130,17 @@ class Directory:
                 whole_files.write(below / "checkpoint", one.note)
             except OSError as error:
                 raise SetupProblem(f"{below}: {error.strerror}") from error
+
+
+def _size_of(note: Note, origin: str) -> int | None:
+    """By which notes of an origin are numbered; None where it does not say."""
+    said = read_origin(origin)
+    try:
+        if said is not None and said.tree == "both":
+            return read_bound(note.text, said.incarnation).steps
+        return parse_checkpoint(note.text).size
+    except InvalidRequest:
+        return None
 
 
 def named_in(note: Note) -> tuple[str, frozenset[bytes]]:

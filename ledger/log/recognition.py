@@ -11,6 +11,10 @@ What is new on purpose is told once, by name (``New``); the memory knows it from
 is said where nothing is new is refused: left in a unit file it would let the next mistake pass. A key is
 not new that signs beside one that is known: so keys are rotated (docs/proofs.md).
 
+A memory that knows a fleet is not the last word: it may be a copy of before a rotation, beside the old key.
+Every note of its own it has on disk before anybody sees it, so one that comes further than it knows is
+somebody else's, and that one's key has to be among ours.
+
 A fleet that others sign for is left to them, where there is one that this signer signs for. A note that
 cannot be read is somebody's: it is never taken for none.
 
@@ -65,13 +69,15 @@ _ALL_WORDS: Final = ALL_NEW.beyond(NOTHING_NEW)
 
 
 class Trace(NamedTuple):
-    """Somebody signed for a fleet: of which origin there is a note, where, and by which keys."""
+    """Somebody signed for a fleet: of which origin there is a note, where, by which keys, and how far."""
 
     where: str
     spelled: str
     origin: Origin
     key_ids: frozenset[bytes]
     """Empty where the note itself is not kept."""
+    size: int | None
+    """None where it does not say."""
 
 
 async def begun(
@@ -164,19 +170,21 @@ async def _require_known_to(
     SetupProblem where something is and was not said.
     """
     known = last_life(memory, site.name, fleet) is not None
-    if known and memory.signs_as is not None and memory.signs_as.site == site.name:
-        # The memory says with which keys. Of an earlier life, or of a tree that did not grow since, the newest
-        # note may be older than a rotation.
-        return NOTHING_NEW
+    is_own = known and memory.signs_as is not None and memory.signs_as.site == site.name
+    recorded: Sequence[Trace] = ()
     try:
-        traces = [*await _recorded(connection, fleet), *published]
+        recorded = await _recorded(connection, fleet)
     except InvalidRequest as error:
-        if said == ALL_NEW:
-            return ALL_NEW
-        raise SetupProblem(
-            f"{fleet.name}: the newest note in the database cannot be read, and so not who signed it"
-            f" ({error}); name the memory that was kept, or a copy of it, or say {' '.join(_ALL_WORDS)}"
-        ) from error
+        if not is_own:
+            if said == ALL_NEW:
+                return ALL_NEW
+            raise SetupProblem(
+                f"{fleet.name}: the newest note in the database cannot be read, and so not who signed it"
+                f" ({error}); name the memory that was kept, or a copy of it, or say {' '.join(_ALL_WORDS)}"
+            ) from error
+    traces = [*recorded, *published]
+    if is_own:
+        return _new_to_memory(fleet, site, memory, traces, said)
     if not traces:
         return NOTHING_NEW if known else None
     ours = [trace for trace in traces if trace.origin.site == site.name]
@@ -208,14 +216,54 @@ async def _require_known_to(
     return new
 
 
+def _new_to_memory(
+    fleet: Fleet, site: Site, memory: Memory, traces: Sequence[Trace], said: New
+) -> New:
+    """What of this site is new where its own memory knows the fleet; SetupProblem where that was not said.
+
+    Of the notes that it knows the memory says with which keys: of an earlier life, or of a tree that did not grow
+    since, the newest may be older than a rotation.
+    """
+    others = _signed_since(fleet, site, memory, traces)
+    strange = [trace for trace in others if not _signed(site, trace)]
+    if strange and not said.key:
+        raise SetupProblem(
+            f"{fleet.name}: {strange[0].where} has an end of {strange[0].spelled} that {memory.name} does"
+            " not know, signed with other keys; if the key was rotated since, sign with the new one, if"
+            " somebody else signs, one of the two has to stop, and to go on with this key say --new-key"
+        )
+    return New(key=bool(strange))
+
+
+def _signed_since(
+    fleet: Fleet, site: Site, memory: Memory, traces: Sequence[Trace]
+) -> Sequence[Trace]:
+    """The newest of the notes that come further than a memory knows.
+
+    With whatever is news comes a note that binds: where there is one of those, it is the newest.
+    """
+    last = last_life(memory, site.name, fleet)
+    assert last is not None, "the memory knows the fleet"
+    further: list[tuple[tuple[int, int], Trace]] = []
+    for trace in traces:
+        known = memory.last(trace.spelled)
+        if trace.origin.site != site.name or trace.origin.incarnation < last or not trace.key_ids:
+            continue
+        if trace.size is not None and (known is None or trace.size > known.size):
+            further.append(((trace.origin.incarnation, trace.size), trace))
+    bound = [one for one in further if one[1].origin.tree == "both"]
+    newest = max((place for place, _ in bound), default=None)
+    return [trace for place, trace in bound or further if newest in (None, place)]
+
+
 def _traces_of(places: Sequence[Place]) -> Mapping[str, Sequence[Trace]]:
     """What was published, by fleet."""
     found: dict[str, list[Trace]] = {}
     for place in places:
-        for spelled, key_ids in sorted(place.signed().items()):
+        for spelled, newest in sorted(place.signed().items()):
             origin = read_origin(spelled)
             if origin is not None:
-                trace = Trace(place.name, spelled, origin, key_ids)
+                trace = Trace(place.name, spelled, origin, *newest)
                 found.setdefault(origin.fleet, []).append(trace)
     return found
 
@@ -226,19 +274,19 @@ async def _recorded(connection: asyncpg.Connection, fleet: Fleet) -> Sequence[Tr
     InvalidRequest where somebody did, and the note does not say who.
     """
     with refusals_named():
-        note = await connection.fetchval(
-            "SELECT note FROM ledger.checkpoints WHERE fleet = $1 AND tree = 'both' AND incarnation ="
+        row = await connection.fetchrow(
+            "SELECT note, size FROM ledger.checkpoints WHERE fleet = $1 AND tree = 'both' AND incarnation ="
             "   (SELECT max(incarnation) FROM ledger.checkpoints WHERE fleet = $1)"
             " ORDER BY size DESC, again DESC LIMIT 1",
             fleet.number,
         )
-    if note is None:
+    if row is None:
         return ()
-    spelled, key_ids = named_in(parse_note(note))
+    spelled, key_ids = named_in(parse_note(row["note"]))
     origin = read_origin(spelled)
     if origin is None or origin.fleet != fleet.name:
         raise InvalidRequest("malformed_note", f"{spelled[:80]!r} is no origin of this fleet")
-    return [Trace("the database", spelled, origin, key_ids)]
+    return [Trace("the database", spelled, origin, key_ids, row["size"])]
 
 
 def _signed(site: Site, trace: Trace) -> bool:

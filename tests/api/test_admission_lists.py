@@ -15,9 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
+from structlog.testing import capture_logs
 
 from ledger.admission import asking
 from ledger.api import kubernetes
+from ledger.api.braking import NoList
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log.admissions import AdmissionDesk, Asked, Build, Policies
 from ledger.log.fleets import Fleet
@@ -48,6 +50,8 @@ class Objects:
 
     lists: dict[str, list[Json]] = field(default_factory=dict)
     broken: bool = False
+    status: int = 500
+    """What it says then."""
     hangs_up: bool = False
     """Whether it closes each connection behind its answer, and says nothing of that."""
     connections: set[tuple[str, int]] = field(default_factory=set)
@@ -97,7 +101,7 @@ def server(objects: Objects) -> Iterator[str]:
             objects.connections.add(self.client_address)
             found = objects.listed(self.path)
             body = b"" if found is None else json.dumps(found).encode()
-            self.send_response(500 if found is None else 200)
+            self.send_response(objects.status if found is None else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -251,6 +255,26 @@ async def test_those_who_want_the_same_list_at_once_share_one(
     assert len([path for path in objects.asked if "/replicasets?" in path]) <= 8
 
 
+async def test_what_a_shared_list_says_of_the_replicaset_is_told_once_for_all_who_share_it(
+    webhook: Webhook, objects: Objects
+) -> None:
+    await webhook.tell(deployment("shares", 4, "2"), replicaset("shares", "7", 4))
+    about = pod(("ReplicaSet", "shares-7"))
+    objects.lists["replicasets"] = [listed_replicaset("shares", 4, version="78")]
+    objects.lists["pods"] = []
+    await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(4)))
+    objects.asked.clear()
+
+    again = await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(4)))
+
+    assert classes(again).count("od") == 2
+    lists = len([path for path in objects.asked if "/pods?" in path])
+    told_of = [one["name"] for one in await events(webhook, "replicaset.upserted")]
+    assert 1 <= lists < 4
+    assert told_of.count("shares-7") == 1 + lists
+    assert len(await events(webhook, "pods.listed")) >= 4
+
+
 async def test_a_pod_that_is_replaced_before_anybody_told_of_fewer_replicas_is_made_up_for(
     webhook: Webhook, objects: Objects
 ) -> None:
@@ -299,12 +323,15 @@ async def test_a_replicaset_of_another_life_says_nothing(
 
 
 class Slow:
-    """An API server that answers after everybody has gone, or a while before."""
+    """An API server that answers after everybody has gone, or a while before, or that fails."""
 
-    def __init__(self, found: Json | None = None, *, seconds: float = 60.0) -> None:
+    def __init__(
+        self, found: Json | None = None, *, seconds: float = 60.0, error: OSError | None = None
+    ) -> None:
         self.asked = 0
         self.found = found
         self.seconds = seconds
+        self.error = error
 
     async def pods(self, namespace: str, template_hash: str) -> list[Json]:
         """None."""
@@ -325,6 +352,8 @@ class Slow:
     async def _read(self) -> Json | None:
         self.asked += 1
         await asyncio.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
         return self.found
 
 
@@ -351,6 +380,61 @@ async def test_an_api_server_that_is_slow_is_waited_for_once_and_then_what_was_t
     assert slow.asked == 1
     assert webhook.app._gate.served.owners_read == {"late": 1, "skipped": 2}
     assert float(answers[0].headers["server-timing"].split(",")[0].removeprefix("read;dur=")) > 250
+
+
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    [
+        (NoList("403 Forbidden", 403), 1),
+        (NoList("404 Not Found", 404), 2),
+        (ConnectionRefusedError("nobody is there"), 1),
+    ],
+)
+async def test_an_api_server_that_gives_nothing_is_not_asked_by_each_review(
+    postgres: Postgres, error: OSError, asked: int
+) -> None:
+    failing = Slow(seconds=0.0, error=error)
+    async with beside(postgres, failing) as webhook:
+        for name in ("given", "other"):
+            await webhook.tell(deployment(name, 3, "1"), replicaset(name, "7", 3))
+        abouts = [pod(("ReplicaSet", name)) for name in ["given-7"] * 3 + ["other-7"] * 3]
+
+        with capture_logs() as logged:
+            answers = [await webhook.mutate(review(about)) for about in abouts]
+
+    assert classes(answers) == ["od", "spot", "spot"] * 2, "what was told counts"
+    assert failing.asked == asked
+    assert webhook.app._gate.served.owners_read == {"failed": asked, "skipped": 6 - asked}
+    said = [one["why"] for one in logged if one["event"] == "owner_not_listed"]
+    assert said == [repr(error)] * asked
+
+
+async def test_who_shares_a_read_that_fails_tells_of_it_once(postgres: Postgres) -> None:
+    failing = Slow(seconds=0.0, error=ConnectionRefusedError("nobody is there"))
+    async with beside(postgres, failing) as webhook:
+        await webhook.tell(deployment("crowded", 3, "1"), replicaset("crowded", "7", 3))
+        about = pod(("ReplicaSet", "crowded-7"))
+
+        with capture_logs() as logged:
+            await asyncio.gather(*(webhook.mutate(review(about)) for _ in range(3)))
+
+    assert [one["event"] for one in logged].count("owner_not_listed") == 1
+
+
+async def test_an_api_server_that_gives_nothing_is_not_asked_for_what_nobody_told_either(
+    postgres: Postgres,
+) -> None:
+    failing = Slow(seconds=0.0, error=NoList("403 Forbidden", 403))
+    async with beside(postgres, failing) as webhook:
+        answers = [
+            await webhook.mutate(review(pod(("ReplicaSet", f"untold-{number}-7"))))
+            for number in range(2)
+        ]
+
+    assert {warning for one in answers for warning in one.warnings} == {
+        "ledger: the workload is not known, the pod is left as it is"
+    }
+    assert failing.asked == 1
 
 
 async def test_a_statefulset_waits_for_an_api_server_no_longer_and_what_was_read_of_it_before_counts(
@@ -480,6 +564,20 @@ async def test_an_answer_that_is_no_list_is_one_that_failed(
             await lists.replicaset("shop", "kept-7")
     finally:
         objects.said = None
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 503])
+async def test_what_an_api_server_says_instead_of_a_list_is_told(
+    lists: kubernetes.Kubernetes, objects: Objects, status: int
+) -> None:
+    objects.broken, objects.status = True, status
+    try:
+        with pytest.raises(NoList, match=f": {status} ") as refused:
+            await lists.replicaset("shop", "kept-7")
+    finally:
+        objects.broken, objects.status = False, 500
+
+    assert refused.value.status == status
 
 
 @pytest.mark.parametrize("held", [b"", b"two\nlines", b"\xff\xfe"])

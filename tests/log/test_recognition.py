@@ -16,6 +16,7 @@ from ledger.cli.commands import as_asked
 from ledger.cli.run import MISCONFIGURED
 from ledger.errors import SetupProblem
 from ledger.log import lines
+from ledger.log.checkpoints import Checkpoint
 from ledger.log.database import connect
 from ledger.log.publishing import Directory
 from ledger.log.recognition import NOTHING_NEW, New
@@ -181,6 +182,69 @@ async def test_a_key_is_rotated_without_a_word_with_both_for_a_while(
         await log.sign(tmp_path)
 
 
+@pytest.mark.parametrize("evidence", ["the database", "published"])
+async def test_a_key_that_was_rotated_away_does_not_come_back_with_a_memory_of_before(
+    log: Log, tmp_path: Path, evidence: str
+) -> None:
+    await log.sign(tmp_path)
+    before = (tmp_path / "signed.json").read_bytes()
+    await log.sign(tmp_path, Site("ledger.example", (NEXT, OLD)))
+    await log.grow()
+    await log.sign(tmp_path, Site("ledger.example", (NEXT,)))
+    (tmp_path / "signed.json").write_bytes(before)
+    if evidence == "published":
+        await log.forget_notes()
+    else:
+        shutil.rmtree(tmp_path / "published")
+
+    with pytest.raises(SetupProblem, match=f"{evidence} has .* signed with other keys.*--new-key"):
+        await log.sign(tmp_path)
+    assert len(await log.sign(tmp_path, new=New(key=True))) == 3
+
+    await log.grow()
+    assert len(await log.sign(tmp_path)) == 3, "it is said once"
+
+
+async def test_a_key_is_known_by_the_newest_note_also_where_a_tree_did_not_grow_since(
+    log: Log, tmp_path: Path
+) -> None:
+    both, after = Site("ledger.example", (NEXT, OLD)), Site("ledger.example", (NEXT,))
+    await log.sign(tmp_path)
+    with memory(tmp_path / "signed.json") as remembered:
+        remembered.sign_as(both.signs_as)
+    before = (tmp_path / "signed.json").read_bytes()
+    await log.grow()
+    await log.sign(tmp_path)
+    await log.grow(decided=False)
+    await log.sign(tmp_path, both)
+    await log.grow(decided=False)
+    await log.sign(tmp_path, after)
+    (tmp_path / "signed.json").write_bytes(before)
+
+    assert len(await log.sign(tmp_path, after)) == 3
+    (tmp_path / "signed.json").write_bytes(before)
+    await log.grow()
+    assert len(await log.sign(tmp_path, after)) == 3
+
+
+async def test_an_end_that_somebody_else_published_as_ours_is_not_signed_over(
+    log: Log, tmp_path: Path
+) -> None:
+    await log.sign(tmp_path)
+    await log.grow()
+    name = "ledger.example/test/1/events"
+    forged = Site("ledger.example", (NEXT,)).sign(name, Checkpoint(name, 900, bytes(32)).text)
+    place = tmp_path / "published" / name / "checkpoint"
+    ours = place.read_bytes()
+    place.write_bytes(forged.spelled)
+
+    with pytest.raises(SetupProblem, match=f"published has .* {name} .* signed with other keys"):
+        await log.sign(tmp_path)
+
+    place.write_bytes(ours)
+    assert len(await log.sign(tmp_path)) == 3
+
+
 async def test_a_refused_signer_leaves_no_trace(log: Log, tmp_path: Path) -> None:
     await log.sign(tmp_path)
     remembered = (tmp_path / "signed.json").read_bytes()
@@ -276,6 +340,8 @@ async def test_a_note_that_cannot_be_read_is_somebodys(
         with pytest.raises(SetupProblem, match=r"test: .* cannot be read"):
             await log.sign(empty, stranger, new=new)
     assert await log.sign(tmp_path) == [], "its own memory says who signed"
+    with pytest.raises(SetupProblem, match="nothing of this signer is new"):
+        await log.sign(tmp_path, new=New(site=True, key=True, memory=True))
     assert len(await log.sign(empty, stranger, new=New(site=True, key=True, memory=True))) == 3
 
 

@@ -156,6 +156,65 @@ async def test_the_page_tells_two_positions_apart_and_who_moved_on_nodes(
         await reader.close()
 
 
+async def test_the_page_tells_what_decisions_held_of_nodes_at_every_position(
+    database_url: str,
+) -> None:
+    operator = await connect(database_url, None)
+    reader = await connect(database_url, "ledger_reader")
+    pages: dict[int, list[tuple[Any, ...]]] = {}
+    try:
+        await reader.execute("SET search_path = ledger_api")
+        told = story()
+        told.node_gone("n2")
+        for line in told.lines:
+            await lines.ingest(operator, [line])
+            await decide_all(database_url)
+            through = await reader.fetchval("SELECT decided_through FROM fleets")
+            pages[through] = await rows(reader, PLACED)
+        question = "How much of each node did decisions in force hold at a position?"
+
+        then = {
+            position: await rows(
+                reader, answering(question, {"'shop'": "'test'", "4711": str(position)})
+            )
+            for position in pages
+        }
+        declared = {
+            position: await rows(
+                reader,
+                answering(
+                    "What did a node declare then? Nothing, where the answer is a `removed`, or its"
+                    " cluster was removed or listed without it since.",
+                    {"'shop'": "'test'", "4711": str(position), "m1/n1": "m1/n2"},
+                ),
+            )
+            for position in pages
+        }
+    finally:
+        await operator.close()
+        await reader.close()
+
+    assert then == pages
+    assert len({repr(page) for page in pages.values()}) > 5, "and it was not always the same"
+    assert {len(row) for row in declared.values()} == {0, 1}
+    ((_, last, _),) = declared[max(declared)]
+    assert last == "ledger.cluster.node.removed.v1"
+
+
+PLACED = """
+SELECT cluster, node, sum(placed) FILTER (WHERE amount = 'cpu'),
+       sum(placed) FILTER (WHERE amount = 'memory'), sum(placed) FILTER (WHERE amount = 'storage'),
+       sum(placed) FILTER (WHERE amount = 'pods')
+  FROM (SELECT cluster, node, amount, placed FROM node_books
+        UNION ALL
+        SELECT DISTINCT b.cluster, b.node, a, 0 FROM node_books b
+         CROSS JOIN unnest(ARRAY['cpu', 'memory', 'storage', 'pods']) a) each
+ GROUP BY cluster, node HAVING sum(placed) FILTER (WHERE amount = 'pods') > 0
+ ORDER BY cluster, node
+"""
+"""What the book says now, in the columns of the page's query."""
+
+
 async def test_a_time_without_a_zone_is_utc_wherever_the_login_is(database_url: str) -> None:
     connection = await connect(database_url, "ledger_reader")
     try:

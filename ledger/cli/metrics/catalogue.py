@@ -406,8 +406,8 @@ SERVE_ADMISSIONS = Metric(
 SERVE_OWNERS = Metric(
     "ledger_serve_owners_read_total",
     "counter",
-    "ReplicaSets and StatefulSets that pods wanted to have read, each pod by itself: read; late, not within 0.3 s; skipped, in the five seconds after that; failed.",
-    "late, skipped or failed above 0: what was told counts instead, so a split can be off until it is mended. The API server is slow, or allows no lists.",
+    "ReplicaSets and StatefulSets that pods wanted to have read, each pod by itself: read; late, not within 0.3 s; failed; skipped, in the five seconds after either.",
+    "late, skipped or failed above 0: what was told counts instead, so a split can be off until it is mended. The API server is slow, not there, or allows no lists: the service's log says why, as owner_not_listed.",
     "outcome",
 )
 SERVE_ADMISSION = Metric(
