@@ -132,7 +132,7 @@ def node_reclaiming(world: World, subject: Subject) -> World:
     if effect != "applied":
         return replace(world, last_effect=effect)
     if subject in world.rooms.reclaiming:
-        return world
+        return replace(world, last_effect="no_effect")
     reclaiming = world.rooms.reclaiming.set(subject, None)
     world = with_nodes(world, world.objects, [subject], reclaiming=reclaiming)
     return deployments.node_reclaiming(volumes.node_changed(world, subject), subject)

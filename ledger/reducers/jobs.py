@@ -112,7 +112,7 @@ def finished(world: World, subject: Subject, task: int | None) -> World:
     ended = range(tasks.replicas) if task is None else (task,)
     anew = [index for index in ended if index not in tasks.finished]
     if not anew:
-        return world
+        return replace(world, last_effect="no_effect")
     world = _changed(world, tasks)
     world = _released(world, subject, [index for index in anew if index in tasks.running])
     tasks = world.jobs.of[subject]
@@ -264,10 +264,14 @@ def _finished_aside(world: World, subject: Subject, task: int | None) -> World:
     """A task has ended of a job that has no queue, or all of them have."""
     fact = world.workload(subject)
     assert fact is not None, f"{subject} is finished and was not there"
-    marks = world.jobs.done.get(subject, _NONE).mutate()
+    before = world.jobs.done.get(subject, _NONE)
+    marks = before.mutate()
     for index in range(fact.replicas) if task is None else (task,):
         marks[index] = None
-    return _done_aside(world, subject, marks.finish())
+    done = marks.finish()
+    if len(done) == len(before):
+        return replace(world, last_effect="no_effect")
+    return _done_aside(world, subject, done)
 
 
 def _done_aside(world: World, subject: Subject, done: Map[int, None]) -> World:

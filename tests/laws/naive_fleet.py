@@ -507,7 +507,7 @@ class NaiveFleet:
                     self._without_node(subject)
             case cluster.NodeReclaiming():
                 node = self.beings["node"].get(subject)
-                if node is None or node.fact is None:
+                if node is None or node.fact is None or node.reclaimed == node.life:
                     self.effect = "no_effect"
                 else:
                     node.reclaimed = node.life

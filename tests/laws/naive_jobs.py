@@ -172,7 +172,10 @@ class NaiveJobs:
             life = self.fleet.life("workload", subject)
             was, done = self.finished.get(subject, (life, set()))
             done = done if was == life else set()
-            done |= set(range(job.replicas)) if fact.task is None else {fact.task}
+            ended = set(range(job.replicas)) if fact.task is None else {fact.task}
+            if ended <= done:
+                self.fleet.effect = "no_effect"
+            done |= ended
             self.finished[subject] = (life, done)
 
     def folded(self) -> None:

@@ -16,6 +16,9 @@ from tests.histories import (
     cluster_gone,
     cluster_up,
     disk_up,
+    finished,
+    job_up,
+    node_reclaimed,
     node_up,
     pod_seen,
     queue_up,
@@ -310,3 +313,17 @@ def test_the_same_life_after_a_removal_is_there_again(uid: str | None) -> None:
 
     assert history.add(queue_up("q", uid=uid)).effect == "applied"
     assert in_force(history, "queue", "q") is not None
+
+
+def test_what_has_happened_already_happens_only_once() -> None:
+    log = History()
+    log.add_all(cluster_up("m1"), node_up("m1", "n1"), queue_up("q"), job_up("ns/j", 2, "q"))
+    log.add(job_up("ns/aside", 2, None))
+    for fact in (
+        finished("ns/j", 0),
+        finished("ns/j"),
+        finished("ns/aside", 1),
+        finished("ns/aside"),
+        node_reclaimed("m1", "n1"),
+    ):
+        assert [log.add(fact).effect for _ in range(2)] == ["applied", "no_effect"], fact
