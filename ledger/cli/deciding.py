@@ -228,7 +228,10 @@ async def _require(url: str, names: Sequence[str]) -> None:
 async def measured(
     url: str, activity: Activity, *, port: int | None, address: str
 ) -> AsyncIterator[None]:
-    """Serve what the decider does, and how all fleets stand, if there is a port to do it on."""
+    """Serve what the decider does, and how all fleets stand, if there is a port to do it on.
+
+    A mistake of whoever looks at the fleets does not stop the block: its error comes after the block's end.
+    """
     if port is None:
         yield
         return
@@ -244,3 +247,6 @@ async def measured(
         finally:
             observing.cancel()
             await asyncio.wait({observing})
+        # Where the block failed its own error is the one that counts.
+        if not observing.cancelled():
+            observing.result()
