@@ -8,6 +8,7 @@ It is the real thing in one process: the same intake, the same decider, the same
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import Annotated, Final
@@ -47,6 +48,7 @@ class Outcome:
     decided: Progress
     report: Report
     subject: str | None
+    """Of the last division, if there was one."""
 
 
 def demo(
@@ -188,12 +190,26 @@ def _last_words(console: Console, outcome: Outcome) -> None:
     else:
         console.print(f"[red]the replay found: {report.diverged}[/red]")
     console.print("\nWhat to type next:")
-    for query in (
-        "SELECT cluster, count, number, since_position FROM placements WHERE subject = '{subject}'",
-        "SELECT number, kind, subject, branch, moved FROM decisions ORDER BY number DESC LIMIT 10",
-        "SELECT address, reason, detail FROM quarantine ORDER BY position DESC LIMIT 10",
-    ):
-        asked = query.format(subject=escape(outcome.subject or "shop/cart"))
-        console.print(f'  [bold]./try ledger sql "{asked}"[/bold]', soft_wrap=True)
-    console.print(f"  [bold]./try ledger replay --fleet {outcome.fleet}[/bold]")
-    console.print("  [bold]./try ledger --help[/bold]")
+    for command in _next(outcome):
+        console.print(f"  [bold]./try ledger {escape(command)}[/bold]", soft_wrap=True)
+
+
+OF_A_SUBJECT: Final = (
+    "explain {subject} --fleet {fleet}",
+    (
+        'sql "SELECT cluster, count, number, since_position FROM placements'
+        " WHERE fleet = '{fleet}' AND subject = '{subject}'\""
+    ),
+)
+OF_A_FLEET: Final = (
+    'sql "SELECT number, kind, subject, branch, moved FROM decisions ORDER BY number DESC LIMIT 10"',
+    'sql "SELECT address, reason, detail FROM quarantine ORDER BY position DESC LIMIT 10"',
+    "replay --fleet {fleet}",
+    "--help",
+)
+
+
+def _next(outcome: Outcome) -> Iterator[str]:
+    """What can be asked of what was just seen."""
+    for command in (*(OF_A_SUBJECT if outcome.subject is not None else ()), *OF_A_FLEET):
+        yield command.format(subject=outcome.subject, fleet=outcome.fleet)
