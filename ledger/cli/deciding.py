@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from ledger.cli import logs
+from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate, waited_for
 from ledger.cli.decision_lines import line
 from ledger.cli.logs import LogLevel
@@ -163,8 +164,10 @@ def decide(
     if as_json:
         _print_counts(activity)
     elif until_idle:
-        made = activity.decisions.total()
-        typer.echo(f"{activity.events:,} events folded, {made:,} decisions made")
+        events, made = activity.events, activity.decisions.total()
+        typer.echo(
+            f"{events:,} {noun(events, 'event')} folded, {made:,} {noun(made, 'decision')} made"
+        )
 
 
 def _print_counts(activity: Activity) -> None:

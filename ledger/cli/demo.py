@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from ledger.cli import logs
+from ledger.cli.counting import count as counted
+from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
@@ -76,7 +78,7 @@ def demo(
     async def main(stop: asyncio.Event) -> Outcome:
         url = await locate(database_url, data, begins=True)
         name = await _name(url, fleet)
-        console.print(f"[bold]fleet {name}[/bold] streams {events:,} events")
+        console.print(f"[bold]fleet {name}[/bold] streams {events:,} {noun(events, 'event')}")
         seen: list[str] = []
 
         def show(made: tuple[Decision, ...]) -> None:
@@ -180,8 +182,9 @@ async def _replayed(url: str, name: FleetName) -> Report:
 def _last_words(console: Console, outcome: Outcome) -> None:
     report, taken = outcome.report, outcome.taken
     console.print(
-        f"\n{taken.appended:,} events in the log, {taken.duplicates} duplicates,"
-        f" {taken.quarantined} in quarantine, {report.decisions:,} decisions"
+        f"\n{taken.appended:,} {noun(taken.appended, 'event')} in the log,"
+        f" {counted(taken.duplicates, 'duplicate')}, {taken.quarantined} in quarantine,"
+        f" {report.decisions:,} {noun(report.decisions, 'decision')}"
     )
     console.print(f"event root     {report.event_root}")
     console.print(f"decision root  {report.decision_root}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.explain import finding, words
 from ledger.cli.explain.differences import Change, Difference, Tasks, difference
@@ -132,10 +133,10 @@ def show(found: Difference) -> None:
 
 
 def _decided(found: Difference) -> str:
-    count = found.behind - found.first
-    if not count:
+    made = found.behind - found.first
+    if not made:
         return "no decisions"
-    if count == 1:
+    if made == 1:
         return f"decision #{found.first}"
     return f"decisions #{found.first} to #{found.behind - 1}"
 
@@ -163,7 +164,7 @@ def _change(change: Change) -> list[str]:
         for place in other[:ROWS_TOLD]
     ]
     if len(other) > ROWS_TOLD:
-        lines.append(f"  and {len(other) - ROWS_TOLD} places more")
+        lines.append(f"  and {count(len(other) - ROWS_TOLD, 'place')} more")
     return [told, *lines]
 
 
@@ -187,7 +188,7 @@ def _by(numbers: Sequence[int]) -> str:
         return "by events alone"
     if len(numbers) > NUMBERS_TOLD:
         first = ", ".join(f"#{number}" for number in numbers[: NUMBERS_TOLD - 1])
-        return f"by {first} ... #{numbers[-1]} ({len(numbers)} decisions)"
+        return f"by {first} ... #{numbers[-1]} ({count(len(numbers), 'decision')})"
     return f"by {', '.join(f'#{number}' for number in numbers)}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from ledger.cli.counting import count
 from ledger.cli.explain import disks, words
 from ledger.cli.explain.derivation import Derivation, known_to
 from ledger.cli.explain.divisions import why_none
@@ -283,11 +284,7 @@ async def _it_is(
         run = "runs" if held == 1 else "run"
         line = f"it is: {held} of its tasks {run} on {place}, put there by {_numbered(numbers)}"
     else:
-        what = (
-            words.count(held, "replica")
-            if kind == "division"
-            else f"{held} of its {IN_FORCE[kind]}"
-        )
+        what = count(held, "replica") if kind == "division" else f"{held} of its {IN_FORCE[kind]}"
         on = ", ".join(map(_where, of_kind)) if kind == "disk_placement" else place
         line = f"it is: #{numbers[-1]} has {what} on {on}"
     by = await derivations.decision(connection, fleet, numbers[-1])
@@ -299,7 +296,7 @@ def _numbered(numbers: Sequence[int]) -> str:
     """Decisions as they are read aloud: the newest of many."""
     told = [f"#{number}" for number in numbers[-DECISIONS_TOLD:]]
     if len(numbers) > len(told):
-        told = [f"{len(numbers) - len(told)} older decisions", *told]
+        told = [count(len(numbers) - len(told), "older decision"), *told]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
@@ -322,7 +319,7 @@ def _since(told: WhyNot, of: Derivation, at: int) -> WhyNot:
 def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     """A cluster that took part."""
     if share.replicas:
-        return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
+        return _it_was(recorded, share.cluster, count(share.replicas, "replica"))
     number = recorded.decision.number
     reason, why = why_none(share, recorded.decision)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
@@ -349,7 +346,7 @@ def _of_losers(
         if full == place or (whole and (_is_in(place, full) or _is_in(full, place))):
             line = f"#{number} did not put {whose} there; {full}: {why_lost(code, LOSERS_TOLD)}"
             yield WhyNot(place, "lost", recorded.name, code, (line,))
-    total = sum(count for _, count in losers.counts)
+    total = sum(many for _, many in losers.counts)
     if total > len(losers.named):
         counted = words.amounts(losers.counts)
         line = (
