@@ -5,8 +5,9 @@ what it was told to be by then often says which reason was its own. A place of w
 was not there to be asked.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from ledger.cli.counting import count
@@ -17,7 +18,7 @@ from ledger.cli.explain.sections import LOSERS_TOLD, why_lost
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import Allocation
 from ledger.facts.deployment import Deployment
-from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.disk_placement import DiskPlacement, Step
 from ledger.facts.division import ClusterShare, Division
 from ledger.facts.eviction import Eviction
 from ledger.facts.reason import Losers
@@ -69,6 +70,8 @@ class WhyNot:
     reason: str | None
     """The code that the record has for it."""
     lines: tuple[str, ...]
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """Of the replicas of a volume: how many were kept off for each reason."""
 
 
 async def why_not(
@@ -357,19 +360,51 @@ def _of_losers(
 
 
 def _of_steps(recorded: Recorded, placement: DiskPlacement, place: str) -> Iterator[WhyNot]:
-    number = recorded.decision.number
+    """What is told of a place to which replicas of a volume did not go: each of them was placed by itself."""
+    lost: list[WhyNot] = []
+    counted_only: list[WhyNot] = []
     for step in placement.steps:
-        for stage in disks.stages(step):
-            for rank, (name, one) in enumerate(stage[1:], 2):
-                # A node is weighed with all its disks.
-                if _is_in(name, place) or _is_in(place, name):
-                    line = (
-                        f"#{number} weighed {name} for {step.replica}, and it came {rank} of"
-                        f" {len(stage)}: with it the set scores {one.score}, with {stage[0][0]}"
-                        f" {stage[0][1].score}"
-                    )
-                    yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
-        yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
+        told = list(_of_step(recorded, step, place))
+        lost += [one for one in told if one.verdict == "lost"][:1]
+        counted_only += [one for one in told if one.verdict != "lost"]
+    if lost:
+        yield _of_each(recorded, placement, lost)
+    yield from counted_only
+
+
+def _of_each(recorded: Recorded, placement: DiskPlacement, lost: Sequence[WhyNot]) -> WhyNot:
+    """What kept replicas off a place, each told of by itself: by reason, and the first of each reason."""
+    first: dict[str, WhyNot] = {}
+    reasons = Counter[str]()
+    for one in lost:
+        assert one.reason is not None, "who lost is told why"
+        reason = one.reason.partition(" ")[0]
+        first.setdefault(reason, one)
+        reasons[reason] += 1
+    lines = tuple(line for one in first.values() for line in one.lines)
+    if len(placement.steps) > 1:
+        by_reason = words.amounts(reasons.items())
+        kept_off = f"{len(lost)} of {count(len(placement.steps), 'replica')}"
+        lines = (
+            f"#{recorded.decision.number} kept {kept_off} off {lost[0].place}, by reason: {by_reason}",
+            *lines,
+        )
+    return replace(lost[0], lines=lines, reasons=dict(reasons))
+
+
+def _of_step(recorded: Recorded, step: Step, place: str) -> Iterator[WhyNot]:
+    number = recorded.decision.number
+    for stage in disks.stages(step):
+        for rank, (name, one) in enumerate(stage[1:], 2):
+            # A node is weighed with all its disks.
+            if _is_in(name, place) or _is_in(place, name):
+                line = (
+                    f"#{number} weighed {name} for {step.replica}, and it came {rank} of"
+                    f" {len(stage)}: with it the set scores {one.score}, with {stage[0][0]}"
+                    f" {stage[0][1].score}"
+                )
+                yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
+    yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
 
 
 def _noun(said: Told) -> str:
