@@ -119,7 +119,7 @@ def test_a_case_prints_a_line_and_so_does_its_growth() -> None:
 
     assert code == 0
     assert [one["growth"] for one in growths] == [one.name for one in GROWTHS if one.name == name]
-    assert said.keys() >= LIMITS | {"bench", "python", "cores", "load_before"}
+    assert said.keys() >= LIMITS | {"bench", "python", "python_optimized", "cores", "load_before"}
     assert (said["bench"], said["case"]) == ("core", name)
 
 
