@@ -1356,7 +1356,10 @@ CREATE VIEW ledger.open_refusals_over_time WITH (security_barrier='true') AS
     waits_for,
     from_position,
     until_position,
-    fork
+    fork,
+    ( SELECT (d.reasons -> 'detail'::text)
+           FROM ledger.decisions d
+          WHERE ((d.fleet = r.fleet) AND (d.number = r.number))) AS detail
    FROM ( SELECT o.fleet,
             o.number,
             o.wanted,
@@ -1375,11 +1378,11 @@ CREATE VIEW ledger.open_refusals_over_time WITH (security_barrier='true') AS
             o.reason,
             o.waits_for,
             o.from_position,
-            NULL::bigint,
-            NULL::bigint
+            NULL::bigint AS int8,
+            NULL::bigint AS int8
            FROM ledger.open_refusals o) r
-  WHERE (fleet = ANY (ARRAY( SELECT f.number
-           FROM ledger.seen_fleets f)));
+  WHERE (fleet = ANY (ARRAY( SELECT seen_fleets.number
+           FROM ledger.seen_fleets)));
 
 ALTER VIEW ledger.open_refusals_over_time OWNER TO ledger_owner;
 
@@ -1390,7 +1393,10 @@ CREATE VIEW ledger_api.open_refusals WITH (security_barrier='true') AS
     o.wanted AS kind_wanted,
     o.subject,
     o.reason,
-    o.waits_for
+    o.waits_for,
+    ( SELECT (d.reasons -> 'detail'::text)
+           FROM ledger.decisions d
+          WHERE ((d.fleet = o.fleet) AND (d.number = o.number))) AS detail
    FROM (ledger.open_refusals o
      JOIN ledger.seen_fleets f ON ((f.number = o.fleet)));
 
@@ -1412,6 +1418,8 @@ COMMENT ON COLUMN ledger_api.open_refusals.reason IS 'Reason code, such as no_ca
 
 COMMENT ON COLUMN ledger_api.open_refusals.waits_for IS 'What has to come before it is asked again.';
 
+COMMENT ON COLUMN ledger_api.open_refusals.detail IS 'The numbers behind the reason, as they were at `position`: what was wanted, found or short.';
+
 CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.open_refusals
     LANGUAGE sql STABLE
     BEGIN ATOMIC
@@ -1421,7 +1429,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
      r.kind_wanted,
      r.subject,
      r.reason,
-     r.waits_for
+     r.waits_for,
+     r.detail
     FROM ( SELECT t.fleet_number,
              t.number,
              t."position",
@@ -1431,7 +1440,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.waits_for,
              t.from_position,
              t.until_position,
-             t.fork
+             t.fork,
+             t.detail
             FROM ledger.open_refusals_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
@@ -1446,7 +1456,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.waits_for,
              t.from_position,
              t.until_position,
-             t.fork
+             t.fork,
+             t.detail
             FROM ledger.open_refusals_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
@@ -1461,7 +1472,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.waits_for,
              t.from_position,
              t.until_position,
-             t.fork
+             t.fork,
+             t.detail
             FROM ledger.open_refusals_over_time t
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
@@ -1941,8 +1953,9 @@ CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with ti
      t.kind_wanted,
      t.subject,
      t.reason,
-     t.waits_for
-    FROM ledger_api.open_refusals_as_of(open_refusals_at.fleet, ( SELECT ledger.decided_at(open_refusals_at.fleet, open_refusals_at.moment) AS decided_at)) t(fleet, number, "position", kind_wanted, subject, reason, waits_for);
+     t.waits_for,
+     t.detail
+    FROM ledger_api.open_refusals_as_of(open_refusals_at.fleet, ( SELECT ledger.decided_at(open_refusals_at.fleet, open_refusals_at.moment) AS decided_at)) t(fleet, number, "position", kind_wanted, subject, reason, waits_for, detail);
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 from ledger.cli.aside import aside
+from ledger.cli.counting import be, noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import run
 from ledger.log import fleets
@@ -127,11 +128,16 @@ def export(
             )
         )
         return
-    typer.echo(f"{ends.events.size:>12,} events       root {ends.events.root().hex()}")
-    typer.echo(f"{ends.decisions.size:>12,} decisions    root {ends.decisions.root().hex()}")
+    typer.echo(
+        f"{ends.events.size:>12,} {noun(ends.events.size, 'event'):<12} root {ends.events.root().hex()}"
+    )
+    typer.echo(
+        f"{ends.decisions.size:>12,} {noun(ends.decisions.size, 'decision'):<12} root {ends.decisions.root().hex()}"
+    )
     typer.echo(f"fleet {fleet} is archived from {manifest.first} to {manifest.next - 1}")
     if exported.undecided:
-        aside.print(f"{exported.undecided:,} events are not decided yet and stayed out")
+        left = exported.undecided
+        aside.print(f"{left:,} {noun(left, 'event')} {be(left)} not decided yet and stayed out")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ledger.cli.archiving import ArchiveOption, DetachedOption
 from ledger.cli.aside import aside
+from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest, SetupProblem
@@ -126,7 +127,7 @@ def _progress(*, hidden: bool) -> Iterator[OnProgress]:
         disable=hidden or not aside.is_terminal,
     ) as shown:
         task = shown.add_task("reading")
-        yield lambda count: shown.update(task, description=f"{count:,} rows")
+        yield lambda read: shown.update(task, description=f"{read:,} {noun(read, 'row')}")
 
 
 _DEEP: Final = {
@@ -137,14 +138,18 @@ _DEEP: Final = {
 
 
 def _print(report: Report) -> None:
-    typer.echo(f"{report.events:>12,} events       root {report.event_root}")
-    typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
+    typer.echo(f"{report.events:>12,} {noun(report.events, 'event'):<12} root {report.event_root}")
+    typer.echo(
+        f"{report.decisions:>12,} {noun(report.decisions, 'decision'):<12} root {report.decision_root}"
+    )
     if report.begins_at:
         typer.echo(f"  from position {report.begins_at} on; the tree before it is believed")
     if report.notes is not None:
-        typer.echo(f"{report.notes:>12,} signed notes verified")
+        typer.echo(f"{report.notes:>12,} {noun(report.notes, 'signed note')} verified")
     if report.unchecked:
-        typer.echo(f"{report.unchecked:>12,} signed notes not verified: no --key")
+        typer.echo(
+            f"{report.unchecked:>12,} {noun(report.unchecked, 'signed note')} not verified: no --key"
+        )
     trouble = report.diverged
     if trouble is None:
         typer.echo(f"fleet {report.fleet} is whole{_DEEP[report.deep]}")

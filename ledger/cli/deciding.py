@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from ledger.cli import logs
+from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate, waited_for
 from ledger.cli.decision_lines import line
 from ledger.cli.logs import LogLevel
@@ -163,8 +164,10 @@ def decide(
     if as_json:
         _print_counts(activity)
     elif until_idle:
-        made = activity.decisions.total()
-        typer.echo(f"{activity.events:,} events folded, {made:,} decisions made")
+        events, made = activity.events, activity.decisions.total()
+        typer.echo(
+            f"{events:,} {noun(events, 'event')} folded, {made:,} {noun(made, 'decision')} made"
+        )
 
 
 def _print_counts(activity: Activity) -> None:
@@ -228,7 +231,10 @@ async def _require(url: str, names: Sequence[str]) -> None:
 async def measured(
     url: str, activity: Activity, *, port: int | None, address: str
 ) -> AsyncIterator[None]:
-    """Serve what the decider does, and how all fleets stand, if there is a port to do it on."""
+    """Serve what the decider does, and how all fleets stand, if there is a port to do it on.
+
+    A mistake of whoever looks at the fleets does not stop the block: its error comes after the block's end.
+    """
     if port is None:
         yield
         return
@@ -244,3 +250,6 @@ async def measured(
         finally:
             observing.cancel()
             await asyncio.wait({observing})
+        # Where the block failed its own error is the one that counts.
+        if not observing.cancelled():
+            observing.result()

@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.markup import escape
 
+from ledger.cli.counting import count
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
@@ -91,8 +92,8 @@ def _answer(outcome: Outcome) -> str:
                 f"{escape(move.thing)} {escape(move.out)}→{escape(move.into or away)}"
                 for move in outcome.moves[:NODES_TOLD]
             )
-            count = len(outcome.moves)
-            return f"[bold]{count} moves[/bold] of {outcome.what}{': ' if moves else ''}{moves}"
+            many = count(len(outcome.moves), "move")
+            return f"[bold]{many}[/bold] of {outcome.what}{': ' if moves else ''}{moves}"
         case Allocation():
             places = _places((placed.cluster, placed.node) for placed in outcome.tasks)
             waiting = f", [yellow]{outcome.waiting}[/yellow] wait" if outcome.waiting else ""
@@ -102,8 +103,7 @@ def _answer(outcome: Outcome) -> str:
         case Eviction():
             places = _places((evicted.cluster, evicted.node) for evicted in outcome.tasks)
             takers = ", ".join(sorted({evicted.taker for evicted in outcome.tasks}))
-            count = len(outcome.tasks)
-            return f"[magenta]{count}[/magenta] evicted from {places} for {escape(takers)}"
+            return f"[magenta]{len(outcome.tasks)}[/magenta] evicted from {places} for {escape(takers)}"
         case Refusal():
             return f"[red]{escape(outcome.reason)}[/red] (waits for {escape(outcome.waits_for)})"
 

@@ -8,6 +8,7 @@ It is the real thing in one process: the same intake, the same decider, the same
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import Annotated, Final
@@ -17,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from ledger.cli import logs
+from ledger.cli.counting import count as counted
+from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
@@ -47,6 +50,7 @@ class Outcome:
     decided: Progress
     report: Report
     subject: str | None
+    """Of the last division, if there was one."""
 
 
 def demo(
@@ -74,7 +78,7 @@ def demo(
     async def main(stop: asyncio.Event) -> Outcome:
         url = await locate(database_url, data, begins=True)
         name = await _name(url, fleet)
-        console.print(f"[bold]fleet {name}[/bold] streams {events:,} events")
+        console.print(f"[bold]fleet {name}[/bold] streams {events:,} {noun(events, 'event')}")
         seen: list[str] = []
 
         def show(made: tuple[Decision, ...]) -> None:
@@ -178,8 +182,9 @@ async def _replayed(url: str, name: FleetName) -> Report:
 def _last_words(console: Console, outcome: Outcome) -> None:
     report, taken = outcome.report, outcome.taken
     console.print(
-        f"\n{taken.appended:,} events in the log, {taken.duplicates} duplicates,"
-        f" {taken.quarantined} in quarantine, {report.decisions:,} decisions"
+        f"\n{taken.appended:,} {noun(taken.appended, 'event')} in the log,"
+        f" {counted(taken.duplicates, 'duplicate')}, {taken.quarantined} in quarantine,"
+        f" {report.decisions:,} {noun(report.decisions, 'decision')}"
     )
     console.print(f"event root     {report.event_root}")
     console.print(f"decision root  {report.decision_root}")
@@ -188,12 +193,26 @@ def _last_words(console: Console, outcome: Outcome) -> None:
     else:
         console.print(f"[red]the replay found: {report.diverged}[/red]")
     console.print("\nWhat to type next:")
-    for query in (
-        "SELECT cluster, count, number, since_position FROM placements WHERE subject = '{subject}'",
-        "SELECT number, kind, subject, branch, moved FROM decisions ORDER BY number DESC LIMIT 10",
-        "SELECT address, reason, detail FROM quarantine ORDER BY position DESC LIMIT 10",
-    ):
-        asked = query.format(subject=escape(outcome.subject or "shop/cart"))
-        console.print(f'  [bold]./try ledger sql "{asked}"[/bold]', soft_wrap=True)
-    console.print(f"  [bold]./try ledger replay --fleet {outcome.fleet}[/bold]")
-    console.print("  [bold]./try ledger --help[/bold]")
+    for command in _next(outcome):
+        console.print(f"  [bold]./try ledger {escape(command)}[/bold]", soft_wrap=True)
+
+
+OF_A_SUBJECT: Final = (
+    "explain {subject} --fleet {fleet}",
+    (
+        'sql "SELECT cluster, count, number, since_position FROM placements'
+        " WHERE fleet = '{fleet}' AND subject = '{subject}'\""
+    ),
+)
+OF_A_FLEET: Final = (
+    'sql "SELECT number, kind, subject, branch, moved FROM decisions ORDER BY number DESC LIMIT 10"',
+    'sql "SELECT address, reason, detail FROM quarantine ORDER BY position DESC LIMIT 10"',
+    "replay --fleet {fleet}",
+    "--help",
+)
+
+
+def _next(outcome: Outcome) -> Iterator[str]:
+    """What can be asked of what was just seen."""
+    for command in (*(OF_A_SUBJECT if outcome.subject is not None else ()), *OF_A_FLEET):
+        yield command.format(subject=outcome.subject, fleet=outcome.fleet)

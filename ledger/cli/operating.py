@@ -13,6 +13,7 @@ import typer
 
 from ledger.cli import logs
 from ledger.cli.aside import aside
+from ledger.cli.counting import count
 from ledger.cli.database import (
     RECONNECT_SECONDS,
     AsJson,
@@ -271,10 +272,10 @@ def maintain(
             )
         )
     else:
-        typer.echo(f"{standing.made} partitions made")
+        typer.echo(f"{count(standing.made, 'partition')} made")
     if standing.in_default or standing.incomplete:
         complain(
-            f"{standing.in_default} rows in the default partition;"
+            f"{count(standing.in_default, 'row')} in the default partition;"
             f" fleets that do not add up: {', '.join(standing.incomplete) or 'none'}"
         )
         raise typer.Exit(NEEDS_A_PERSON)

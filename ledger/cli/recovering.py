@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from ledger.cli.aside import aside
+from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.operator import operator
 from ledger.cli.run import NEEDS_A_PERSON, run
@@ -298,8 +299,8 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
         typer.echo(f"{name}: the log has never heard of it")
     else:
         typer.echo(
-            f"{name}: {found.events} events, decided through {found.decided_through},"
-            f" {found.decisions} decisions, incarnation {found.incarnation}"
+            f"{name}: {count(found.events, 'event')}, decided through {found.decided_through},"
+            f" {count(found.decisions, 'decision')}, incarnation {found.incarnation}"
         )
     for stop in found.stopped:
         typer.echo(f"  stopped by the {stop.component}: {stop.reason}: {stop.detail}")

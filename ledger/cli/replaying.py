@@ -19,6 +19,7 @@ from rich.progress import (
 
 from ledger.cli.archiving import ArchiveOption, DetachedOption
 from ledger.cli.aside import aside
+from ledger.cli.counting import count, noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.progress import Lines, ProgressLines
 from ledger.cli.run import exit_code, run
@@ -250,7 +251,9 @@ def _replay_slice(file: Path, *, as_json: bool) -> None:
         told = None if trouble is None else trouble.as_plain()
         typer.echo(json.dumps({"events": len(piece.events), "diverged": told, "found": found}))
     else:
-        typer.echo(f"{len(piece.events):>12,} events, the last at {piece.events[-1].position}")
+        typer.echo(
+            f"{len(piece.events):>12,} {noun(len(piece.events), 'event')}, the last at {piece.events[-1].position}"
+        )
         if trouble is None:
             typer.echo("this program makes what was recorded")
         else:
@@ -261,17 +264,18 @@ def _replay_slice(file: Path, *, as_json: bool) -> None:
 
 
 def _print(report: Report) -> None:
-    typer.echo(f"{report.events:>12,} events       root {report.event_root}")
-    typer.echo(f"{report.decisions:>12,} decisions    root {report.decision_root}")
+    typer.echo(f"{report.events:>12,} {noun(report.events, 'event'):<12} root {report.event_root}")
+    typer.echo(
+        f"{report.decisions:>12,} {noun(report.decisions, 'decision'):<12} root {report.decision_root}"
+    )
     shown = report.shown
     if shown is not None:
         for left_out in shown.left_out:
             typer.echo(f"  snapshot left out at {left_out}")
-        segments = "1 segment" if shown.segments == 1 else f"{shown.segments} segments"
         believed = " and ".join(shown.believed) or "nothing"
         verb = "are" if len(shown.believed) > 1 else "is"
         typer.echo(
-            f"  {segments}, {shown.workers} at once; they begin at position {shown.begins_at}:"
+            f"  {count(shown.segments, 'segment')}, {shown.workers} at once; they begin at position {shown.begins_at}:"
             f" {believed} {verb} believed"
         )
     if report.diverged is not None:
@@ -281,10 +285,9 @@ def _print(report: Report) -> None:
         typer.echo(f"fleet {report.fleet} is whole; nothing was decided there")
         return
     whom = "" if shown.subject is None else f" about {shown.subject}"
-    decisions = "1 decision" if shown.compared == 1 else f"{shown.compared:,} decisions"
     typer.echo(
         f"fleet {report.fleet} replays the same{whom}, from {shown.first} to {shown.through}:"
-        f" {decisions} compared"
+        f" {shown.compared:,} {noun(shown.compared, 'decision')} compared"
     )
 
 

@@ -84,8 +84,9 @@ def exit_code(error: LedgerError) -> int:
             return UNAVAILABLE
         case LedgerStopped() | DamagedArchive():
             return NEEDS_A_PERSON
-        # A fleet that is not there is one fault, whether a command looks for it or a question finds none.
-        case SetupProblem() | InvalidRequest(code="unknown_fleet"):
+        # A fleet that is not there is one fault, whether a command looks for it or a question finds none;
+        # and so are a role and a grant, which only an operator names.
+        case SetupProblem() | InvalidRequest(code="unknown_fleet" | "unknown_role" | "not_granted"):
             return MISCONFIGURED
         case _:
             return FAILED

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from ledger.cli import arrow_files
 from ledger.cli.aside import aside
+from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
 from ledger.cli.run import MISCONFIGURED, exit_code, run
 from ledger.cli.statements import parted
@@ -167,8 +168,7 @@ def _text(value: Any) -> str:
 
 
 def _counted(answer: Answer) -> str:
-    count = len(answer.rows)
-    return f"{count} row{'' if count == 1 else 's'}"
+    return count(len(answer.rows), "row")
 
 
 def _print_table(answer: Answer) -> None:

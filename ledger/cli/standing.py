@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.cli.tables import WITHOUT_AN_EDGE
@@ -95,8 +96,8 @@ def _show(found: Sequence[FleetStanding], held: Mapping[str, int], waiting: Wait
             soft_wrap=True,
         )
     console.print(
-        f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
-        f" {waiting.halted} partitions halted"
+        f"{waiting.quarantined} in quarantine, {count(waiting.incidents, 'incident')},"
+        f" {count(waiting.halted, 'partition')} halted"
     )
     for partition in waiting.halted_partitions:
         console.print(_halted(partition), soft_wrap=True)

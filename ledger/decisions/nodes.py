@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
 from heapq import merge
-from typing import Final, Literal, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from ledger.core.capacity.amounts import Core, Device, NumaGroup
 from ledger.core.capacity.merge import Load
@@ -29,6 +29,7 @@ from ledger.core.capacity.volume_reallocation import NoDevice
 from ledger.core.capacity.volume_requests import volume_requests
 from ledger.core.capacity.volumes import Placed
 from ledger.core.placement.question import UNUSED, Node
+from ledger.core.spot.labels import CapacityClass
 from ledger.decisions import room, versions
 from ledger.decisions.columns import Counted, Pools, Used, columns
 from ledger.decisions.fullness import height, load_of, weighed
@@ -44,8 +45,6 @@ from ledger.reducers.book import NOTHING_HELD, Amounts, Held, Offer, Shared
 from ledger.reducers.instances import holding, node_of
 from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
-
-Class = Literal["od", "spot"]
 
 Found = TypeVar("Found")
 
@@ -149,7 +148,7 @@ class Nodes:
             and node_of(self.cluster, name) not in self.world.rooms.reclaiming
         )
 
-    def class_of(self, name: NodeName) -> Class | None:
+    def class_of(self, name: NodeName) -> CapacityClass | None:
         """Which kind of capacity a node is; None where its label does not say."""
         spot = self.world.policy.spot
         return _class_of(self.facts[name].labels, spot.label, spot.on_demand, spot.spot)
@@ -437,7 +436,7 @@ def _in_order(
 
 # The nodes of a fleet are labelled in a few ways.
 @lru_cache(maxsize=1 << 12)
-def _class_of(labels: Labels, label: str, on_demand: str, spot: str) -> Class | None:
+def _class_of(labels: Labels, label: str, on_demand: str, spot: str) -> CapacityClass | None:
     value = dict(labels).get(label)
     if value == on_demand:
         return "od"

@@ -57,9 +57,7 @@ async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> bool
         )
         if role is None:
             raise InvalidRequest("unknown_role", f"{reader}: CREATE ROLE it first, with LOGIN")
-        known = await connection.fetchval("SELECT true FROM ledger.fleets WHERE name = $1", fleet)
-        if fleet != EVERY_FLEET and not known:
-            raise InvalidRequest("unknown_fleet", f"{fleet}: there is no fleet of this name")
+        await _require(connection, fleet)
         if not role["reads"]:
             await connection.execute(f"GRANT ledger_reader TO {role['name']}")
         if role["rolcanlogin"] and not role["rolsuper"] and not reader.startswith("ledger_"):
@@ -81,7 +79,8 @@ async def grant(connection: asyncpg.Connection, reader: str, fleet: str) -> bool
 async def revoke(connection: asyncpg.Connection, reader: str, fleet: str) -> bool:
     """Take a grant back, and the limits with the last one; False where there was none.
 
-    The role stays a reader, of what is left.
+    The role stays a reader, of what is left. What was granted to a role that is gone can be taken back too;
+    InvalidRequest where nothing was, and there is no such role or no such fleet.
     """
     async with connection.transaction():
         await connection.execute("SET LOCAL ROLE ledger_owner")
@@ -96,7 +95,19 @@ async def revoke(connection: asyncpg.Connection, reader: str, fleet: str) -> boo
         if gone and not more:
             await connection.execute("SET LOCAL ROLE NONE")
             await _unlimit(connection, reader)
+        if not gone:
+            there = "SELECT true FROM pg_roles WHERE rolname = $1"
+            if not await connection.fetchval(there, reader):
+                raise InvalidRequest("unknown_role", f"{reader}: there is no role of this name")
+            await _require(connection, fleet)
     return bool(gone)
+
+
+async def _require(connection: asyncpg.Connection, fleet: str) -> None:
+    """Refuse a fleet that is not there."""
+    known = await connection.fetchval("SELECT true FROM ledger.fleets WHERE name = $1", fleet)
+    if fleet != EVERY_FLEET and not known:
+        raise InvalidRequest("unknown_fleet", f"{fleet}: there is no fleet of this name")
 
 
 async def _unlimit(connection: asyncpg.Connection, reader: str) -> None:

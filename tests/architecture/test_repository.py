@@ -95,6 +95,24 @@ def test_no_package_hands_on_the_names_of_its_modules() -> None:
             assert not beside_docstring, file
 
 
+def test_the_same_words_stand_in_the_same_order_wherever_they_are_listed() -> None:
+    """``Literal["a", "b"] | None`` is whichever was made first of those that list a and b.
+
+    Python takes lists of the same words for equal and remembers the first, so that what is generated from
+    one of them would depend on who was imported before.
+    """
+    spellings: dict[frozenset[str], dict[str, str]] = {}
+    for file, module in python_files("consumers", "ledger", "tests"):
+        for node in ast.walk(module):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
+                words = frozenset(ast.unparse(node.slice).strip("()").split(", "))
+                of_these = spellings.setdefault(words, {})
+                of_these.setdefault(ast.unparse(node), f"{file}:{node.lineno}")
+
+    assert len(spellings) > 50
+    assert not [found for found in spellings.values() if len(found) > 1]
+
+
 def test_the_lock_file_names_no_place() -> None:
     assert "://" not in lock_file()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -509,6 +510,35 @@ def test_the_demo_replays_the_same(ledger: Command) -> None:
     assert said["replay"]["diverged"] is None
     assert said["replay"]["decisions"] > 0
     assert said["replay"]["fleet"] == "demo"
+
+
+def suggested(said: str) -> list[list[str]]:
+    """The words of each command that the last words of a demo suggest."""
+    return [shlex.split(line)[2:] for line in said.splitlines() if line.startswith("  ./try ")]
+
+
+def test_what_the_demo_suggests_is_about_what_was_seen(ledger: Command) -> None:
+    ledger("demo", "--events", "20", "--rate", "0")
+    told = suggested(ledger("demo", "--events", "300", "--rate", "0").stdout)
+
+    answers = {words[0]: ledger(*words).stdout for words in told}
+
+    assert answers.keys() == {"sql", "explain", "replay", "--help"}
+    (explained,) = [words for words in told if words[0] == "explain"]
+    assert explained[2:] == ["--fleet", "demo-2"]
+    assert f"division of {explained[1]}" in answers["explain"]
+    placed = next(words for words in told if "placements" in words[1])
+    assert f"fleet = 'demo-2' AND subject = '{explained[1]}'" in placed[1]
+    assert json.loads(ledger(*placed, "--json").stdout.splitlines()[0])["since_position"] > 0
+
+
+def test_a_demo_that_divided_nothing_suggests_nothing_about_it(ledger: Command) -> None:
+    told = suggested(ledger("demo", "--events", "3", "--rate", "0").stdout)
+
+    assert {words[0] for words in told} == {"sql", "replay", "--help"}
+    assert not [words for words in told if "subject =" in words[-1]]
+    for words in told:
+        ledger(*words)
 
 
 def test_every_command_is_listed_and_teaches(ledger: Command) -> None:

@@ -70,7 +70,7 @@ TOLD = {
         "#2 @4 shop/web@m1 refused insufficient_resource (waits for nodes)",
         "#3 @5 shop/web@m1 slots 2 → 2 on demand all_on_demand",
         "#4 @5 shop/web@m1 keep 2 of 2",
-        "#5 @5 shop/web@m1 proposed 1 moves of repair: 1 m1/spot→m1/od",
+        "#5 @5 shop/web@m1 proposed 1 move of repair: 1 m1/spot→m1/od",
         "#6 @6 shop/web@m1 replaced 2 of 2 → od 1→2  spot 1→0 moved 1",
     ],
     "tasks in queues": [
@@ -86,14 +86,14 @@ TOLD = {
         "#2 @4 pq placed 1 of 1 → pq-r1 m1/n2/d1",
         "#3 @5 pv released 0 of 0 → pv-r2 gone",
         "#4 @6 pq nothing_to_move 0 moves of disks",
-        "#5 @8 pq proposed 1 moves of disks: pq-r1 m1/n2/d1→m1/n3/d1",
+        "#5 @8 pq proposed 1 move of disks: pq-r1 m1/n2/d1→m1/n3/d1",
     ],
     "a contradiction": [
         "#0 @2 shop/web@m1 placed 2 of 2 → n1 0→2",
         "#1 @3 m1/n1 over_committed contradicts the book on m1/n1: memory 1",
     ],
     "pods to be evicted": [
-        "#0 @4 shop/db@m1 proposed 1 moves of repair: db-0 m1/s1→evicted",
+        "#0 @4 shop/db@m1 proposed 1 move of repair: db-0 m1/s1→evicted",
         "#1 @5 shop/db@m1 evicted 1 to be evicted: db-0",
     ],
 }

@@ -248,3 +248,31 @@ def test_times_do_as_well_and_the_earlier_one_comes_first(database_url: str) -> 
     assert (said["from"], said["to"]) == (1, 2)
     assert wrong.exit_code == 70
     assert "name the earlier one first" in wrong.stderr
+
+
+def test_now_is_the_last_decided_position(database_url: str) -> None:
+    asyncio.run(
+        decided(database_url, [cluster_line(1), workload_line(1, replicas=3, weights={"c1": 1})])
+    )
+
+    said = asked(database_url, "0", "now", "--json")
+    first = asked(database_url, "now", "1")
+
+    assert said.stdout == asked(database_url, "0", "1", "--json").stdout
+    assert json.loads(said.stdout)["to"] == 1
+    assert first.exit_code == 70
+    assert "A now: no position and no time" in first.stderr
+
+
+def test_there_is_no_now_before_something_is_decided(database_url: str) -> None:
+    async def told() -> None:
+        connection = await connect(database_url, None)
+        await lines.ingest(connection, [cluster_line(1)])
+        await connection.close()
+
+    asyncio.run(told())
+
+    said = asked(database_url, "0", "now")
+
+    assert said.exit_code == 70
+    assert "invalid_moment: B now: nothing of test is decided" in said.stderr

@@ -179,7 +179,23 @@ def test_a_volume_that_became_smaller_is_answered_by_what_placed_it(database_url
     verdict, said = why_not(database_url, "orders", "c1/n3/d1")
 
     assert verdict == "lost"
-    assert said.startswith("#0 weighed c1/n3 for orders-r1")
+    assert said == "#0 kept 2 of 2 replicas off c1/n3/d1, by reason: outranked 2"
+
+
+def test_each_replica_that_was_kept_off_a_place_counts_for_its_reason(database_url: str) -> None:
+    settle(database_url, [*VOLUME[:-1], volume(1, 3)])
+
+    said = asked(database_url, "orders", "--why-not", "c1/n1/d2", "--json").stdout
+    told = json.loads(said)["why_not"]
+
+    assert told["verdict"] == "lost"
+    assert told["reasons"] == {"outranked": 1, "anti_affinity": 2}
+    counted, first, second = told["lines"]
+    assert counted == (
+        "#0 kept 3 of 3 replicas off c1/n1/d2, by reason: outranked 1, anti affinity 2"
+    )
+    assert first.startswith("#0 weighed c1/n1/d2 for orders-r1, and it came 2 of 2")
+    assert second.startswith("#0 did not put orders-r2 there; c1/n1: is kept free of them by")
 
 
 def test_a_node_that_had_gone_was_not_there(database_url: str) -> None:

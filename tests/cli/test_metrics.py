@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from asyncpg import UndefinedColumnError
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from consumers.totals import Sent, Totals
+from ledger.cli.deciding import measured
 from ledger.cli.metrics import catalogue, collecting
 from ledger.cli.metrics.catalogue import FLEETS_NAMED, GROUPS, OTHERS, REASONS_NAMED, Metric
 from ledger.engine.activity import Activity
+from ledger.errors import LogUnavailable
 from ledger.log import lines
 from ledger.log.database import connect
 from ledger.views.reading import Lag
@@ -221,3 +225,36 @@ async def test_a_port_that_is_taken_is_said_so(database_url: str) -> None:
 
     assert process.returncode == 78
     assert said.startswith(b"ledger: metrics on 127.0.0.1:")
+
+
+async def ended_unobserved(database_url: str, *, by: Exception | None = None) -> list[str]:
+    """What is said and raised where the look at the fleets fails, and the block ends after that."""
+    connection = await connect(database_url, None)
+    await connection.execute("ALTER VIEW ledger_api.quarantine RENAME COLUMN outcome TO fate")
+    await connection.close()
+    with capture_logs() as said:
+
+        async def told() -> bool:
+            return bool(said)
+
+        raised = ""
+        try:
+            async with measured(database_url, Activity(), port=0, address="127.0.0.1"):
+                await until(told)
+                if by is not None:
+                    raise by
+        except (LogUnavailable, UndefinedColumnError) as error:
+            raised = type(error).__name__
+    return [*(f"{one['log_level']}: {one['event']}" for one in said), raised]
+
+
+async def test_whoever_cannot_observe_by_a_mistake_says_so_and_ends_nothing(
+    database_url: str,
+) -> None:
+    assert await ended_unobserved(database_url) == ["error: not_observed", "UndefinedColumnError"]
+
+
+async def test_what_ends_a_decider_counts_more_than_who_observed_it(database_url: str) -> None:
+    by = LogUnavailable("the database: gone")
+
+    assert await ended_unobserved(database_url, by=by) == ["error: not_observed", "LogUnavailable"]

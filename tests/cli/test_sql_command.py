@@ -238,12 +238,18 @@ def test_readers_are_granted_and_listed(database_url: str) -> None:
     assert [(one["reader"], one["fleet"]) for one in before] == [("ledger_reader", "*")]
     readers("revoke", "ledger_reader", "*")
     assert readers("list", "--json").stdout == ""
-    assert "not_granted" in readers("revoke", "ledger_reader", "*", code=70).stderr
+    assert "not_granted" in readers("revoke", "ledger_reader", "*", code=78).stderr
     said = readers("grant", "ledger_reader", "*").stderr
     assert "every fleet" in said
     assert "ledger_reader is no login" in said
     assert "ledger_reader" in readers("list").stdout
-    assert "unknown_role" in readers("grant", "nobody-of-that-name", "*", code=70).stderr
+    for asked in ("grant", "revoke"):
+        for fleet in ("*", "absent"):
+            said = readers(asked, "nobody-of-that-name", fleet, code=78).stderr
+            assert "unknown_role: nobody-of-that-name: " in said
+        said = readers(asked, "ledger_reader", "absent", code=78).stderr
+        assert "unknown_fleet: absent: " in said
+    assert len(readers("list", "--json").stdout.splitlines()) == 1
 
 
 def test_csv_ends_its_lines_as_copy_does(database_url: str) -> None:

@@ -259,7 +259,7 @@ def test_status_says_how_everything_stands(database_url: str, ledger: Command) -
     assert said["halted_partitions"][0]["reason"] == "topic_recreated"
     assert "tests since" in shown
     assert "heir" in shown
-    assert "1 in quarantine, 0 incidents, 1 partitions halted" in shown
+    assert "1 in quarantine, 0 incidents, 1 partition halted" in shown
     assert "ledger.cluster/3 stands still since" in shown
 
 

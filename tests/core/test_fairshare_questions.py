@@ -183,7 +183,7 @@ def test_people_are_told_of_a_round() -> None:
 
     assert text.startswith("cpu: 3 at 2 for each unit of weight\n")
     assert "q 0, a 0, one 0: one[0] on n1" in text
-    assert "few waits with 1: too_few_tasks\n  it has 1 tasks and needs 2" in text
+    assert "few waits with 1: too_few_tasks\n  it has 1 task and needs 2" in text
     assert "lost waits with 1: unknown_queue\n  there is no queue nowhere" in text
     assert "late waits with 1: queue_closed\n  queue shut is not open" in text
 

@@ -144,7 +144,7 @@ def test_what_the_core_refuses_keeps_its_code(mistaken: dict[str, Any], code: st
         (
             {"strategy": "FILL", "count": 4, "nodes_limit": 1},
             "already_filled",
-            "nothing to do: 1 nodes hold 4 or more",
+            "nothing to do: 1 node holds 4 or more",
         ),
     ],
 )

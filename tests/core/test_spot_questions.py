@@ -263,7 +263,7 @@ def test_people_are_told_about_ordinals_costs_and_selectors() -> None:
     assert "would refuse" in told("spot.deletion_cost", value="+1")
     assert "counts as 0" in told("spot.deletion_cost")
     assert "cost than 7" in told("spot.deletion_cost", value="7")
-    assert "None of 1 terms" in told("spot.node_selector_match", terms=[{}], node={})
+    assert "None of 1 term" in told("spot.node_selector_match", terms=[{}], node={})
     term = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}
     assert "Term 0" in told("spot.node_selector_match", terms=[term], node={})
 
@@ -308,15 +308,15 @@ def test_people_are_told_a_sequence_step_by_step() -> None:
         "7. pod_deleted reservation=r1",
         "8. pod_seen reservation=r2",
         "9. annotate value=1",
-        "   '1' of 3 replicas asks for 1 pods.",
-        "   Target: min(1, 3) = 1 pods on on-demand nodes, counted for each pod template.",
+        "   '1' of 3 replicas asks for 1 pod.",
+        "   Target: min(1, 3) = 1 pod on on-demand nodes, counted for each pod template.",
         (
-            "10. count hash=A -> 0 of 1 pods are on-demand; 1 are due, 1 short and 0 too many;"
+            "10. count hash=A -> 0 of 1 pod are on-demand; 1 is due, 1 short and 0 too many;"
             " evict 1 of the spot pods, in this order: r2"
         ),
         "11. annotate",
         "   Nothing is asked for, so the pods are left as they are.",
-        "12. count hash=A -> 0 of 1 pods are on-demand",
+        "12. count hash=A -> 0 of 1 pod are on-demand",
         "13. admit uid=u4 hash=A -> left as it is",
     ]
 

@@ -26,7 +26,7 @@ CLUSTER: Final = "m1"
 NAMESPACE: Final = "shop"
 WORDS: Final = {"od": "on-demand", "spot": "spot", None: ""}
 
-CapacityClass = Literal["od", "spot"]
+CapacityClass = Literal["spot", "od"]
 Json = dict[str, Any]
 
 

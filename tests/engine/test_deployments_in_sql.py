@@ -201,3 +201,25 @@ async def test_a_wish_that_means_nothing_is_refused_for_that_whether_there_are_n
         ]
     finally:
         await anybody.close()
+
+
+async def test_what_stands_refused_tells_what_is_short_now_and_then(database_url: str) -> None:
+    story = Told()
+    story.cluster("m1")
+    story.workload("wide", 3, deploy={"strategy": "AUTO"})
+
+    anybody = await connect(database_url, None)
+    try:
+        await told(anybody, database_url, story)
+        asked = "SELECT subject, detail FROM ledger_api."
+
+        refused = await rows(anybody, f"{asked}refusals WHERE open ORDER BY 1")
+        assert [(subject, bool(detail)) for subject, detail in refused] == [("shop/wide@m1", True)]
+        for source in (
+            "open_refusals",
+            "open_refusals_as_of('test', 1)",
+            "open_refusals_at('test', now())",
+        ):
+            assert await rows(anybody, f"{asked}{source} ORDER BY 1") == refused, source
+    finally:
+        await anybody.close()

@@ -13,7 +13,7 @@ from tests.postgres import Postgres
 
 SAID_BY_ALL = {
     *("bench", "events", "seconds", "per_second", "floor_per_second", "ratio", "rounds"),
-    *("python", "postgres", "cores", "load_before"),
+    *("python", "python_optimized", "postgres", "cores", "load_before"),
 }
 
 

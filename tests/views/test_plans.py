@@ -1,4 +1,7 @@
-"""What stands in force now is read from what is in force now: no current view looks through history."""
+"""What stands in force now is read from what is in force now: no current view looks through history.
+
+What is short stands in the refusal alone: of each that is open its one decision is looked up, where it is asked for.
+"""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +16,7 @@ CURRENT: Final = {
     "placements": {"placements", "placed_by"},
     "running_tasks": {"running_tasks", "job_books"},
     "fair_shares": {"fair_shares", "namespace_weights", "shared_totals"},
-    "open_refusals": {"open_refusals"},
+    "open_refusals": {"open_refusals", "decisions"},
     "node_books": {"node_books"},
     "disk_books": {"disk_books"},
     "job_books": {"job_books"},
@@ -48,6 +51,24 @@ async def test_a_current_view_looks_at_no_history(database_url: str, view: str) 
     looked_at = {node["Relation Name"] for node in plan if "Relation Name" in node}
     assert looked_at <= CURRENT[view] | BESIDE
     assert CURRENT[view] <= looked_at
+    whole = {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
+    assert "decisions" not in whole, "each is found by its number, and none that no row names"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["open_refusals", "open_refusals_as_of('test', 7)", "fleets", "fleets_as_of('test', 7)"],
+)
+async def test_no_decision_is_looked_at_where_its_numbers_are_not_asked_for(
+    database_url: str, source: str
+) -> None:
+    connection = await connect(database_url, "ledger_reader")
+    try:
+        plan = await planned(connection, f"SELECT fleet FROM ledger_api.{source}")
+    finally:
+        await connection.close()
+
+    assert "decisions" not in {node.get("Relation Name") for node in plan}
 
 
 ONE = {

@@ -316,3 +316,21 @@ async def test_what_is_not_there_cannot_be_granted(two: Two) -> None:
         await readers.grant(two.operator, "nobody-of-that-name", "shop")
     with pytest.raises(InvalidRequest, match="no fleet of this name"):
         await readers.grant(two.operator, two.logins["shop"], "bakery")
+
+
+async def test_what_was_granted_can_be_taken_back_from_a_role_that_is_gone(two: Two) -> None:
+    gone = f"gone_{uuid4().hex[:8]}"
+    await two.operator.execute(f"CREATE ROLE {gone}")
+    await readers.grant(two.operator, gone, "shop")
+    await two.operator.execute(f"DROP ROLE {gone}")
+
+    assert await readers.revoke(two.operator, gone, "shop")
+    with pytest.raises(InvalidRequest, match="unknown_role"):
+        await readers.revoke(two.operator, gone, "shop")
+
+
+async def test_what_is_not_there_cannot_be_revoked(two: Two) -> None:
+    with pytest.raises(InvalidRequest, match="no role of this name"):
+        await readers.revoke(two.operator, "nobody-of-that-name", "shop")
+    with pytest.raises(InvalidRequest, match="no fleet of this name"):
+        await readers.revoke(two.operator, two.logins["shop"], "bakery")

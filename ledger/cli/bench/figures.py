@@ -10,10 +10,12 @@ highest beside it.
 import json
 import os
 import platform
+import shlex
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import Final, Literal
 
 DIGITS: Final = 3
 """Of a second and of a ratio; what follows is noise."""
@@ -69,10 +71,23 @@ def surroundings(postgres: str) -> dict[str, object]:
     """What a figure depends on besides the code."""
     return {
         "python": platform.python_version(),
+        "python_optimized": optimized(sysconfig.get_config_var("CONFIG_ARGS")),
         "postgres": postgres,
         "cores": len(os.sched_getaffinity(0)),
         "load_before": _LOAD_BEFORE,
     }
+
+
+def optimized(configured: str | None) -> Literal[True] | None:
+    """Whether an interpreter was compiled after a profile of runs, as far as what it was configured with says so.
+
+    None is no no: Debian has its interpreters profiled by a step of its own, of which nothing is kept.
+    """
+    try:
+        words = shlex.split(configured or "")
+    except ValueError:  # Whoever built it wrote something else there.
+        return None
+    return True if {"--enable-optimizations", "--enable-optimizations=yes"} & {*words} else None
 
 
 _LOAD_BEFORE: Final = round(os.getloadavg()[0], 2)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ledger.cli.counting import count
 from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import LOSERS_TOLD, Sections, losers, rows
@@ -63,7 +64,7 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
         return [f"nothing any more: {workload} is not to be deployed on {deployment.cluster}"]
     lines = [
         (
-            f"{_instances(deployment.share)} of {workload} on nodes of {deployment.cluster} by"
+            f"{count(deployment.share, 'instance')} of {workload} on nodes of {deployment.cluster} by"
             f" {deployment.strategy} (uid {deployment.uid})"
         )
     ]
@@ -71,7 +72,7 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
         lines = [
             (
                 f"{workload} on nodes of {deployment.cluster} by {deployment.strategy}, for a share of"
-                f" {words.count(deployment.share, 'replica')} (uid {deployment.uid})"
+                f" {count(deployment.share, 'replica')} (uid {deployment.uid})"
             ),
             SO_MANY_EACH[deployment.strategy],
         ]
@@ -82,8 +83,8 @@ def _asked(of: Derivation, deployment: Deployment) -> list[str]:
     terms = Counter(one.terms for one in deployment.instances)
     many = len(terms) > 1
     lines += [
-        f"each takes {terms_told(one)}{f' ({count} of them)' if many else ''}"
-        for one, count in terms.items()
+        f"each takes {terms_told(one)}{f' ({held} of them)' if many else ''}"
+        for one, held in terms.items()
     ]
     if deployment.target is not None:
         lines.append(f"the lowest {deployment.target} of the numbers belong on on-demand nodes")
@@ -109,9 +110,9 @@ def terms_told(terms: Terms) -> str:
 def _known(deployment: Deployment) -> list[str]:
     if not deployment.asked:
         return ["nothing was placed, so no node was looked at"]
-    lost = sum(count for _, count in deployment.losers.counts)
+    lost = sum(many for _, many in deployment.losers.counts)
     got = sum(1 for change in deployment.changes if change.added)
-    nodes = words.count(got + lost, "node")
+    nodes = count(got + lost, "node")
     were = "was" if got + lost == 1 else "were"
     looked_at = f"{nodes} {were} looked at for what was placed last: {got} got some, {lost} none"
     free = "what they had free is under the digest only; see node_books for what they have now"
@@ -129,7 +130,7 @@ def _last(of: Derivation) -> list[str]:
     assert isinstance(outcome, Deployment), "the last result of a deployment is one"
     lines = [
         (
-            f"#{last.number} at position {last.position}: {_instances(len(outcome.instances))}"
+            f"#{last.number} at position {last.position}: {count(len(outcome.instances), 'instance')}"
             f" for a share of {outcome.share}"
         )
     ]
@@ -188,8 +189,8 @@ def _changed_in_place(of: Derivation, deployment: Deployment) -> list[str]:
         and before[one.number].terms != one.terms
     )
     return [
-        f"changed where they are: {_instances(count)}, each took {terms_told(terms)}"
-        for terms, count in changed.items()
+        f"changed where they are: {count(many, 'instance')}, each took {terms_told(terms)}"
+        for terms, many in changed.items()
     ]
 
 
@@ -224,7 +225,3 @@ def _changed(deployment: Deployment) -> list[str]:
     if not body:
         return ["nothing"]
     return rows(["node", "before", "now", "came", "left"], body, numbers=range(1, 5))
-
-
-def _instances(count: int) -> str:
-    return "1 instance" if count == 1 else f"{count} instances"

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
+from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.explain import finding, words
 from ledger.cli.explain.differences import Change, Difference, Tasks, difference
@@ -15,17 +16,24 @@ from ledger.cli.explain.sections import ROWS_TOLD, fold
 from ledger.cli.run import run
 from ledger.errors import InvalidRequest
 from ledger.log.database import Connection, connected, refusals_named
+from ledger.views import derivations
 from ledger.views.differences import Refused
 
-Moment = Annotated[str, typer.Argument(help="A position of the log, or a time (RFC 3339).")]
+NOW: Final = "now"
+"""The last decided position."""
+
+Earlier = Annotated[str, typer.Argument(help="A position of the log, or a time (RFC 3339).")]
+Later = Annotated[
+    str, typer.Argument(help=f"A position or a time behind it, or `{NOW}`: all that is decided.")
+]
 
 NUMBERS_TOLD = 6
 """Decisions that a line names: the first ones and the last."""
 
 
 def diff(
-    a: Moment,
-    b: Moment,
+    a: Earlier,
+    b: Later,
     fleet: Fleet = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
@@ -35,23 +43,33 @@ def diff(
 
     Subject by subject: where it was and is, how much of it moved, and by which decisions; tasks that
     rounds placed and evicted, and those that ended by themselves; refusals that stand at B and did not at A, and those that ended.
-    `ledger explain NUMBER` tells how each of the decisions came about.
+    `ledger explain NUMBER` tells how each of the decisions came about. After `ledger demo`:
 
     - `ledger diff 1000 2000`
-    - `ledger diff 2026-01-05T12:00:00Z 2026-01-06T12:00:00Z --fleet shop`
+    - `ledger diff 2000 now --fleet demo`
     """
 
     async def main() -> Difference:
         url = await locate(database_url, data)
         async with connected(url, "ledger_reader") as connection:
             with refusals_named():
-                return await _difference(connection, fleet, a, b)
+                until = await _now(connection, fleet) if b == NOW else b
+                return await _difference(connection, fleet, a, until)
 
     found = run(main)
     if as_json:
         typer.echo(json.dumps(plain(found)))
     else:
         show(found)
+
+
+async def _now(connection: Connection, fleet: str | None) -> str:
+    """The last decided position of a fleet, as one would name it."""
+    named = await finding.fleet_of(connection, fleet)
+    through, _ = await derivations.decided_through(connection, named)
+    if through < 0:
+        raise InvalidRequest("invalid_moment", f"B {NOW}: nothing of {named} is decided")
+    return str(through)
 
 
 async def account(connection: Connection, fleet: str, a: str, b: str) -> dict[str, Any]:
@@ -115,10 +133,10 @@ def show(found: Difference) -> None:
 
 
 def _decided(found: Difference) -> str:
-    count = found.behind - found.first
-    if not count:
+    made = found.behind - found.first
+    if not made:
         return "no decisions"
-    if count == 1:
+    if made == 1:
         return f"decision #{found.first}"
     return f"decisions #{found.first} to #{found.behind - 1}"
 
@@ -146,7 +164,7 @@ def _change(change: Change) -> list[str]:
         for place in other[:ROWS_TOLD]
     ]
     if len(other) > ROWS_TOLD:
-        lines.append(f"  and {len(other) - ROWS_TOLD} places more")
+        lines.append(f"  and {count(len(other) - ROWS_TOLD, 'place')} more")
     return [told, *lines]
 
 
@@ -170,7 +188,7 @@ def _by(numbers: Sequence[int]) -> str:
         return "by events alone"
     if len(numbers) > NUMBERS_TOLD:
         first = ", ".join(f"#{number}" for number in numbers[: NUMBERS_TOLD - 1])
-        return f"by {first} ... #{numbers[-1]} ({len(numbers)} decisions)"
+        return f"by {first} ... #{numbers[-1]} ({count(len(numbers), 'decision')})"
     return f"by {', '.join(f'#{number}' for number in numbers)}"
 
 

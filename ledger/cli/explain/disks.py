@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from ledger.cli.counting import count
 from ledger.cli.explain import refusals, words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import ROWS_TOLD, Sections, losers, rows
@@ -57,7 +58,7 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     sections.known += [
         f"balanced with alpha {placement.alpha} over {placement.scope}",
         *(
-            f"for {step.replica}: {words.count(step.candidates, 'disk')} could take it"
+            f"for {step.replica}: {count(step.candidates, 'disk')} could take it"
             for step in placement.steps
         ),
     ]
@@ -98,7 +99,7 @@ def where(one: InForce | Gone) -> str:
 def _asked(of: Derivation, placement: DiskPlacement) -> list[str]:
     lines = [
         (
-            f"{words.count(placement.wanted, 'replica')} of volume {placement.volume}, {words.bytes_(placement.size)}"
+            f"{count(placement.wanted, 'replica')} of volume {placement.volume}, {words.bytes_(placement.size)}"
             f" each (uid {placement.uid})"
         )
     ]
@@ -142,7 +143,7 @@ def _step(step: Step, place: str) -> list[str]:
     rule = RULES.get(step.rule, step.rule)
     lines = [
         f"{step.replica} on {place}: {PLACED_BECAUSE[step.why]}{instead}",
-        f"found on {rung} ({step.rung}), of {words.count(step.candidates, 'disk')}: {rule} ({step.rule})",
+        f"found on {rung} ({step.rung}), of {count(step.candidates, 'disk')}: {rule} ({step.rule})",
     ]
     if step.overcommitted:
         lines.append("the disk is promised more than it has")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ledger.cli.counting import count
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import Sections, losers, rows, why_lost
@@ -23,10 +24,9 @@ def tell(of: Derivation, division: Division, sections: Sections) -> None:
 
 
 def _asked(of: Derivation, division: Division) -> list[str]:
-    many = "replica" if division.replicas == 1 else "replicas"
     lines = [
         (
-            f"{division.replicas} {many} of {of.decision.subject} over clusters, {division.strategy}"
+            f"{count(division.replicas, 'replica')} of {of.decision.subject} over clusters, {division.strategy}"
             f" (uid {division.uid})"
         )
     ]

@@ -5,7 +5,7 @@ smaller sum. What came anew or only went has not moved, and what changed places 
 either; where single ones did, that is told beside the number.
 """
 
-from ledger.cli.explain import words
+from ledger.cli.counting import count
 from ledger.cli.explain.derivation import Derivation
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
@@ -22,7 +22,7 @@ def moved(of: Derivation) -> str:
     number = of.decision.moved
     match of.outcome:
         case Deployment(moves=moves) if len(moves) != number:
-            other = words.count(len(moves), "instance")
+            other = count(len(moves), "instance")
             return f"moved {number} net, node by node: {other} on another node than before"
         case Deployment(changes=changes):
             came = sum(change.added for change in changes)
@@ -31,7 +31,7 @@ def moved(of: Derivation) -> str:
                 return f"moved {number} net, node by node: {came} came and {left} left"
         case DiskPlacement(steps=steps, released=released) if of.last is not None:
             if min(len(steps), len(released)) != number:
-                replicas = words.count(len(steps), "replica")
+                replicas = count(len(steps), "replica")
                 return (
                     f"moved {number} net, disk by disk: {replicas} placed, {len(released)} released"
                 )

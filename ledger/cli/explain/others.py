@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
+from ledger.cli.counting import be, count
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation
 from ledger.cli.explain.sections import ROWS_TOLD, Sections
@@ -33,7 +34,7 @@ NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
 def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> None:
     """How many instances belong on on-demand nodes; the arithmetic is told by ``ledger solve``."""
     sections.asked.append(
-        f"how many of {words.count(target.share, 'instance')} of {target.namespace}/{target.workload} on"
+        f"how many of {count(target.share, 'instance')} of {target.namespace}/{target.workload} on"
         f" {target.cluster} belong on on-demand nodes"
     )
     if of.wish is not None:
@@ -82,11 +83,11 @@ def tell_admission(admission: Admission, sections: Sections) -> None:
         target = "no target" if admission.target is None else f"target {admission.target}"
         majority = "" if admission.majority is None else f"; majority {admission.majority}"
         known.append(
-            f"{words.count(admission.share, 'replica')}; {_counted(admission.read)}; mode"
+            f"{count(admission.share, 'replica')}; {_counted(admission.read)}; mode"
             f" {admission.mode}; {target}{majority}"
         )
     if admission.told is not None:
-        known.append(f"its ReplicaSet is to have {words.count(admission.told, 'pod')}")
+        known.append(f"its ReplicaSet is to have {count(admission.told, 'pod')}")
     if admission.flags:
         known.append(f"flags: {' '.join(admission.flags)}")
     steps = sections.steps
@@ -104,7 +105,8 @@ def tell_admission(admission: Admission, sections: Sections) -> None:
         )
     elif admission.target is not None:
         steps.append(
-            f"{admission.on_demand} of {admission.live} pods are on-demand, {admission.target} are due"
+            f"{admission.on_demand} of {count(admission.live, 'pod')} {be(admission.on_demand)} on-demand,"
+            f" {admission.target} {be(admission.target)} due"
         )
     if admission.user_pin is not None:
         steps.append(f"its user wants it so: {GIVEN[admission.user_pin]}")
@@ -133,7 +135,7 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
     most = "" if proposal.max_bytes is None else f" and {words.bytes_(proposal.max_bytes)}"
     sections.asked.append(
         f"what would make {of.decision.subject} better ({proposal.what}), by at most"
-        f" {words.count(proposal.max_moves, 'move')}{most}"
+        f" {count(proposal.max_moves, 'move')}{most}"
     )
     sections.known.append(f"scored by {proposal.measure}: less is better")
     for place, move in enumerate(proposal.moves[:ROWS_TOLD], 1):
@@ -156,8 +158,8 @@ def tell_proposal(of: Derivation, proposal: Proposal, sections: Sections) -> Non
 
 def tell_repair(of: Derivation, repair: Repair, sections: Sections) -> None:
     """Which pods are to go, or to be no dearer than any other."""
-    what, pods = ("evict", repair.evict) if repair.evict else ("lower", repair.lower)
-    sections.asked.append(f"#{repair.proposal} proposed to {what} pods of {of.decision.subject}")
+    what, pods = ("evict pods", repair.evict) if repair.evict else ("lower pods", repair.lower)
+    sections.asked.append(f"#{repair.proposal} proposed to {what} of {of.decision.subject}")
     sections.steps += [f"{one.namespace}/{one.pod} on {one.node}" for one in pods[:ROWS_TOLD]]
     if len(pods) > ROWS_TOLD:
         sections.steps.append(f"and {len(pods) - ROWS_TOLD} more")

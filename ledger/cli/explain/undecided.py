@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ledger.cli.counting import count
 from ledger.cli.explain import words
 from ledger.cli.explain.derivation import Derivation, named_by
 from ledger.log.database import Connection
@@ -85,7 +86,7 @@ async def find(
 
 
 def _wait(events: int) -> str:
-    return f"{words.count(events, 'event')} {'waits' if events == 1 else 'wait'}"
+    return f"{count(events, 'event')} {'waits' if events == 1 else 'wait'}"
 
 
 def _of_wish(wish: Mapping[str, Any]) -> tuple[Waiting, str]:

@@ -5,10 +5,12 @@ what it was told to be by then often says which reason was its own. A place of w
 was not there to be asked.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from ledger.cli.counting import count
 from ledger.cli.explain import disks, words
 from ledger.cli.explain.derivation import Derivation, known_to
 from ledger.cli.explain.divisions import why_none
@@ -16,7 +18,7 @@ from ledger.cli.explain.sections import LOSERS_TOLD, why_lost
 from ledger.errors import InvalidRequest
 from ledger.facts.allocation import Allocation
 from ledger.facts.deployment import Deployment
-from ledger.facts.disk_placement import DiskPlacement
+from ledger.facts.disk_placement import DiskPlacement, Step
 from ledger.facts.division import ClusterShare, Division
 from ledger.facts.eviction import Eviction
 from ledger.facts.reason import Losers
@@ -68,6 +70,8 @@ class WhyNot:
     reason: str | None
     """The code that the record has for it."""
     lines: tuple[str, ...]
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """Of the replicas of a volume: how many were kept off for each reason."""
 
 
 async def why_not(
@@ -283,11 +287,7 @@ async def _it_is(
         run = "runs" if held == 1 else "run"
         line = f"it is: {held} of its tasks {run} on {place}, put there by {_numbered(numbers)}"
     else:
-        what = (
-            words.count(held, "replica")
-            if kind == "division"
-            else f"{held} of its {IN_FORCE[kind]}"
-        )
+        what = count(held, "replica") if kind == "division" else f"{held} of its {IN_FORCE[kind]}"
         on = ", ".join(map(_where, of_kind)) if kind == "disk_placement" else place
         line = f"it is: #{numbers[-1]} has {what} on {on}"
     by = await derivations.decision(connection, fleet, numbers[-1])
@@ -299,7 +299,7 @@ def _numbered(numbers: Sequence[int]) -> str:
     """Decisions as they are read aloud: the newest of many."""
     told = [f"#{number}" for number in numbers[-DECISIONS_TOLD:]]
     if len(numbers) > len(told):
-        told = [f"{len(numbers) - len(told)} older decisions", *told]
+        told = [count(len(numbers) - len(told), "older decision"), *told]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
@@ -322,7 +322,7 @@ def _since(told: WhyNot, of: Derivation, at: int) -> WhyNot:
 def _of_share(recorded: Recorded, share: ClusterShare) -> WhyNot:
     """A cluster that took part."""
     if share.replicas:
-        return _it_was(recorded, share.cluster, words.count(share.replicas, "replica"))
+        return _it_was(recorded, share.cluster, count(share.replicas, "replica"))
     number = recorded.decision.number
     reason, why = why_none(share, recorded.decision)
     line = f"#{number} asked {share.cluster}, and it got none: {why}"
@@ -349,7 +349,7 @@ def _of_losers(
         if full == place or (whole and (_is_in(place, full) or _is_in(full, place))):
             line = f"#{number} did not put {whose} there; {full}: {why_lost(code, LOSERS_TOLD)}"
             yield WhyNot(place, "lost", recorded.name, code, (line,))
-    total = sum(count for _, count in losers.counts)
+    total = sum(many for _, many in losers.counts)
     if total > len(losers.named):
         counted = words.amounts(losers.counts)
         line = (
@@ -360,19 +360,51 @@ def _of_losers(
 
 
 def _of_steps(recorded: Recorded, placement: DiskPlacement, place: str) -> Iterator[WhyNot]:
-    number = recorded.decision.number
+    """What is told of a place to which replicas of a volume did not go: each of them was placed by itself."""
+    lost: list[WhyNot] = []
+    counted_only: list[WhyNot] = []
     for step in placement.steps:
-        for stage in disks.stages(step):
-            for rank, (name, one) in enumerate(stage[1:], 2):
-                # A node is weighed with all its disks.
-                if _is_in(name, place) or _is_in(place, name):
-                    line = (
-                        f"#{number} weighed {name} for {step.replica}, and it came {rank} of"
-                        f" {len(stage)}: with it the set scores {one.score}, with {stage[0][0]}"
-                        f" {stage[0][1].score}"
-                    )
-                    yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
-        yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
+        told = list(_of_step(recorded, step, place))
+        lost += [one for one in told if one.verdict == "lost"][:1]
+        counted_only += [one for one in told if one.verdict != "lost"]
+    if lost:
+        yield _of_each(recorded, placement, lost)
+    yield from counted_only
+
+
+def _of_each(recorded: Recorded, placement: DiskPlacement, lost: Sequence[WhyNot]) -> WhyNot:
+    """What kept replicas off a place, each told of by itself: by reason, and the first of each reason."""
+    first: dict[str, WhyNot] = {}
+    reasons = Counter[str]()
+    for one in lost:
+        assert one.reason is not None, "who lost is told why"
+        reason = one.reason.partition(" ")[0]
+        first.setdefault(reason, one)
+        reasons[reason] += 1
+    lines = tuple(line for one in first.values() for line in one.lines)
+    if len(placement.steps) > 1:
+        by_reason = words.amounts(reasons.items())
+        kept_off = f"{len(lost)} of {count(len(placement.steps), 'replica')}"
+        lines = (
+            f"#{recorded.decision.number} kept {kept_off} off {lost[0].place}, by reason: {by_reason}",
+            *lines,
+        )
+    return replace(lost[0], lines=lines, reasons=dict(reasons))
+
+
+def _of_step(recorded: Recorded, step: Step, place: str) -> Iterator[WhyNot]:
+    number = recorded.decision.number
+    for stage in disks.stages(step):
+        for rank, (name, one) in enumerate(stage[1:], 2):
+            # A node is weighed with all its disks.
+            if _is_in(name, place) or _is_in(place, name):
+                line = (
+                    f"#{number} weighed {name} for {step.replica}, and it came {rank} of"
+                    f" {len(stage)}: with it the set scores {one.score}, with {stage[0][0]}"
+                    f" {stage[0][1].score}"
+                )
+                yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
+    yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
 
 
 def _noun(said: Told) -> str:

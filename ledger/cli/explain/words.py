@@ -169,11 +169,6 @@ def bytes_(amount: int) -> str:
     return str(amount)
 
 
-def count(number: int, what: str) -> str:
-    """So many of something, of which more than one is spelled with an s."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def wish(said: Mapping[str, Any], names: Iterable[str]) -> str:
     """What an event says under these names, as far as it says something, in a line."""
     return ", ".join(clause(name, said[name]) for name in names if said.get(name) is not None)

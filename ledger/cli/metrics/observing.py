@@ -38,3 +38,7 @@ async def observe(url: str, standing: Standing) -> None:
         except SetupProblem as problem:
             log.warning("not_observed", why=str(problem))
             return
+        except Exception:
+            # A mistake of ours: it is said at once, and again by whoever waits for the end.
+            log.exception("not_observed")
+            raise

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ledger.cli.counting import count
 from ledger.cli.solve.asking import Count, Op, Question, Refused, Written
 from ledger.core.capacity.amounts import INFINITE, Core, Device, NumaGroup
 from ledger.core.capacity.cpu import (
@@ -218,7 +219,7 @@ def explain_memory(asked: Memory) -> str:
     """The division, or the cores that are missing."""
     capacity = _by_memory(asked)
     if asked.cpu_request > asked.cores:
-        return f"None: {_decimal(asked.cpu_request)} cpu is more than the {asked.cores} cores."
+        return f"None: {_decimal(asked.cpu_request)} cpu is more than the {count(asked.cores, 'core')}."
     return _division_told("memory", asked.memory_available, asked.memory_request, capacity)
 
 
@@ -272,7 +273,7 @@ def explain_cpu(asked: CpuQuestion) -> str:
     parts = f"whole cores {whole}, fragment {fragment}"
     lines = [
         f"{counted.capacity} fit.",
-        f"An instance takes {pieces} pieces, {asked.share_base} to a core: {parts}.",
+        f"An instance takes {count(pieces, 'piece')}, {asked.share_base} to a core: {parts}.",
     ]
     for one in counted.passes:
         lines += ["", *_pass_told(one)]
@@ -340,7 +341,7 @@ def explain_merge(asked: Merge) -> str:
     """The scarcest resource of each node."""
     merged = _merged(asked)
     resources = _resources(asked)
-    lines = [f"{_written(merged.total)} fit on {len(merged.capacity)} nodes.", ""]
+    lines = [f"{_written(merged.total)} fit on {count(len(merged.capacity), 'node')}.", ""]
     for name, amount in merged.capacity.items():
         amounts = (str(_written(resource[name])) for resource in resources)
         lines.append(f"{name}: {_written(amount)}, the least of {', '.join(amounts)}")
@@ -363,9 +364,9 @@ def explain_remap(asked: RemapQuestion) -> str:
     free = _free(asked.capacity, asked.used)
     whole = any(free[core] >= asked.share_base for core in shared.share_cores)
     why = (
-        f"they have {asked.share_base} pieces free or more"
+        f"they have {count(asked.share_base, 'piece')} free or more"
         if whole
-        else f"no core has {asked.share_base} pieces free, so all are shared"
+        else f"no core has {count(asked.share_base, 'piece')} free, so all are shared"
     )
     return (
         f"Shared: {', '.join(shared.share_cores) or 'no core'}; {why}.\n"

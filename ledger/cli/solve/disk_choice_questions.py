@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
+from ledger.cli.counting import count
 from ledger.cli.solve.asking import Count, Op, Question, Ratio, Refused, Written
 from ledger.cli.solve.telling import table
 from ledger.core.disk import space
@@ -208,7 +209,7 @@ def choice_told(choice: Choice, *, size: int, alpha: Fraction) -> list[str]:
     """The same with both stages as tables."""
     disk = choice.disk
     lines = [
-        f"{disk.name} on node {disk.node} for {size} bytes, by {choice.rule}, alpha {alpha}.",
+        f"{disk.name} on node {disk.node} for {count(size, 'byte')}, by {choice.rule}, alpha {alpha}.",
         (
             f"Usable there: {disk.available} - {disk.reserved} - {disk.scheduled} = "
             f"{disk.plainly_usable}."
@@ -252,7 +253,7 @@ def _named(choice: Choice | NoDisk) -> Choice:
         "node": "no node with room has a score",
         "disk": "no disk of the best node has room and a score",
     }
-    raise Refused(choice.code, f"no disk for {choice.size} bytes: {where[choice.stage]}")
+    raise Refused(choice.code, f"no disk for {count(choice.size, 'byte')}: {where[choice.stage]}")
 
 
 def _in_sequence(asked: InSequence) -> Succession:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pydantic import Field, model_validator
 
+from ledger.cli.counting import count
 from ledger.cli.solve.asking import Count, Op, Written
 from ledger.cli.solve.disk_choice_questions import spoken
 from ledger.cli.solve.disk_filter_questions import ReplicaEntry
@@ -165,7 +166,7 @@ def explain_rebalance(asked: Rebalancing) -> str:
         [
             (
                 f"Score by {plan.measure}: {spoken(plan.before)} before, {spoken(plan.after)} after "
-                f"{len(plan.moves)} moves of {plan.size} bytes."
+                f"{count(len(plan.moves), 'move')} of {count(plan.size, 'byte')}."
             ),
             f"It ends here: {WHY_A_PLAN_ENDS[plan.ended]}.",
             *(["", *table(rows)] if plan.moves else []),

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from ledger.cli.counting import count
 from ledger.cli.solve.asking import Count, Op, Question, Written
 from ledger.cli.solve.telling import yes
 from ledger.cli.solve.writing import spelled
@@ -922,7 +923,7 @@ def _because(reason: Reason) -> str:
         case QueueClosed(queue):
             return f"queue {queue} is not open"
         case TooFewTasks(gang_min, tasks):
-            return f"it has {tasks} tasks and needs {gang_min}"
+            return f"it has {count(tasks, 'task')} and needs {gang_min}"
         case QueueOverused(queue, deserved, allocated):
             each = (
                 f"{held} of {_written(deserved[name])} {name}" for name, held in allocated.items()
@@ -935,11 +936,13 @@ def _because(reason: Reason) -> str:
             )
         case NodeFit(task, nodes, lacking):
             each = (f"{count} lack {name}" for name, count in lacking.items())
-            return f"task {task}: of {nodes} nodes {', '.join(each) or 'none has all of it'}"
+            return (
+                f"task {task}: of {count(nodes, 'node')} {', '.join(each) or 'none has all of it'}"
+            )
         case GangShort(gang_min, ready):
-            return f"{ready} tasks would have a place, the gang needs {gang_min}"
+            return f"{count(ready, 'task')} would have a place, the gang needs {gang_min}"
         case RoundFull(max_tasks, placed):
-            return f"the round placed {placed} tasks and may place {max_tasks}"
+            return f"the round placed {count(placed, 'task')} and may place {max_tasks}"
         case NamespaceBehind(winner, winner_share, share):
             return (
                 f"namespace {winner} went last, at {_written(winner_share)}; its own has"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ledger.cli.counting import be, count
 from ledger.cli.solve.asking import Op, Question, Ratio, Refused, Written
 from ledger.cli.solve.meanings import WHY_IT_GOT_SO_MANY
 from ledger.cli.solve.telling import table
@@ -105,7 +106,7 @@ def explain_deploy(asked: Deploy) -> str:
     every = outcomes(request, placed)
     lines = [*_rule_told(request, placed), "", *_nodes_told(request, every[:NODES_TOLD])]
     if len(every) > NODES_TOLD:
-        lines.append(f"and {len(every) - NODES_TOLD} nodes more")
+        lines.append(f"and {count(len(every) - NODES_TOLD, 'node')} more")
     if request.strategy == "GLOBAL" and request.policy == "nearest_level":
         lines += ["", "The first steps:"]
         steps = first_steps(checked(request), request.count, STEPS_TOLD)
@@ -140,12 +141,12 @@ def _placed(request: Request) -> Placement:
 
 
 _COUNTED: Final[Mapping[Counted, str]] = {
-    "instances": "wanted are {wanted} instances, and there is room for {found}",
+    "instances": "wanted {are} {instances}, and there is room for {found}",
     "instances_within_limit": (
-        "wanted are {wanted} instances, and with at most {limit} on a node there is room for {found}"
+        "wanted {are} {instances}, and with at most {limit} on a node there is room for {found}"
     ),
-    "nodes": "wanted are {wanted} nodes, and there are {found}",
-    "able_nodes": "wanted are {wanted} nodes, and {found} can serve",
+    "nodes": "wanted {are} {nodes}, and there {found_are} {found}",
+    "able_nodes": "wanted {are} {nodes}, and {found} can serve",
 }
 
 UNABLE_TOLD: Final = 5
@@ -154,9 +155,14 @@ UNABLE_TOLD: Final = 5
 
 def _shortage_told(request: Request, shortage: Shortage) -> str:
     if shortage.code == "already_filled":
-        return f"nothing to do: {shortage.found} nodes hold {request.count} or more"
+        return f"nothing to do: {count(shortage.found, 'node')} {'holds' if shortage.found == 1 else 'hold'} {request.count} or more"
     told = _COUNTED[shortage.counted].format(
-        found=shortage.found, wanted=shortage.wanted, limit=request.nodes_limit
+        found=shortage.found,
+        found_are=be(shortage.found),
+        are=be(shortage.wanted),
+        instances=count(shortage.wanted, "instance"),
+        nodes=count(shortage.wanted, "node"),
+        limit=request.nodes_limit,
     )
     if shortage.unable:
         first = ", ".join(shortage.unable[:UNABLE_TOLD])
@@ -165,23 +171,19 @@ def _shortage_told(request: Request, shortage: Shortage) -> str:
     return told
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def _rule_told(request: Request, placed: Placement) -> list[str]:
     total = sum(placed.deploy.values())
-    share = f"{len(placed.deploy)} of {_number(len(request.nodes), 'node')}"
-    told = [f"{request.strategy}: {_number(total, 'instance')} on {share}."]
+    share = f"{len(placed.deploy)} of {count(len(request.nodes), 'node')}"
+    told = [f"{request.strategy}: {count(total, 'instance')} on {share}."]
     limit = request.nodes_limit
-    chosen = _number(limit, "node") if limit else "all nodes"
+    chosen = count(limit, "node") if limit else "all nodes"
     match request.strategy:
         case "AUTO":
             if limit:
                 told.append(f"No node is to hold more than {limit}.")
             before = total - placed.last_round
             told.append(
-                f"Every node is raised to {_number(placed.level or 0, 'instance')} as far as it has "
+                f"Every node is raised to {count(placed.level or 0, 'instance')} as far as it has "
                 f"room, which takes {before}."
             )
             if placed.last_round:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from ledger.cli.counting import be, count
 from ledger.cli.solve.asking import Count, Op, Question, Written
 from ledger.cli.solve.writing import spelled
 from ledger.core.spot import ordinal, slots
@@ -233,10 +234,12 @@ def _explain_min_available(asked: MinAvailableQuestion) -> str:
                 " can be read from it."
             )
         case "int":
-            return f"A count: {read.pods} pods."
+            return f"A count: {_pods(read.pods)}."
         case "percent":
             percent = (asked.annotation or "").strip()
-            return f"{percent} of {asked.replicas} replicas, rounded up: {read.pods} pods."
+            return (
+                f"{percent} of {count(asked.replicas, 'replica')}, rounded up: {_pods(read.pods)}."
+            )
 
 
 def _target_of(asked: WorkloadQuestion, workload: Workload) -> Target:
@@ -269,9 +272,14 @@ def _explain_target(asked: TargetQuestion) -> str:
     if refused is not None:
         text += (
             f"\nThe policy is strict and refuses the StatefulSet: {refused.code}, it may ask for"
-            f" {refused.least} to {refused.most} pods."
+            f" {refused.least} to {count(refused.most, 'pod')}."
         )
     return text
+
+
+def _pods(number: int | None) -> str:
+    assert number is not None, "what is read or kept by number has one"
+    return count(number, "pod")
 
 
 def _target_lines(found: Target, workload: Workload) -> Iterator[str]:
@@ -286,16 +294,16 @@ def _target_lines(found: Target, workload: Workload) -> Iterator[str]:
         case "passthrough":
             yield "Nothing is asked for, so the pods are left as they are."
         case "slots":
-            yield f"{found.read!r} of {replicas} replicas asks for {found.min_available} pods."
+            yield f"{found.read!r} of {count(replicas, 'replica')} asks for {_pods(found.min_available)}."
             yield (
-                f"Target: min({found.min_available}, {replicas}) = {found.pods} pods on on-demand"
+                f"Target: min({found.min_available}, {replicas}) = {_pods(found.pods)} on on-demand"
                 " nodes, counted for each pod template."
             )
         case "ordinal":
-            yield f"{found.read!r} of {replicas} replicas asks for {found.min_available} pods."
+            yield f"{found.read!r} of {count(replicas, 'replica')} asks for {_pods(found.min_available)}."
             yield f"A majority of {replicas} is {replicas} // 2 + 1 = {found.majority}."
             least = ", raised to a majority" if "raised_to_majority" in found.flags else ""
-            yield f"Target: the {found.pods} pods with the lowest ordinals{least}."
+            yield f"Target: the {_pods(found.pods)} with the lowest ordinals{least}."
 
 
 _TOLD: Final = {
@@ -481,19 +489,19 @@ def _admission_told(play: _Play, answer: Written) -> str:
     given_up = [*answer.get("retired", ()), *answer.get("assumed_lost", ())]
     if given_up:
         told += f"; no room was left for {', '.join(given_up)}"
-    told += f"; {given.on_demand} of {given.live} pods were on-demand, {given.target} are due"
+    were = "was" if given.on_demand == 1 else "were"
+    due = "is" if given.target == 1 else "are"
+    told += f"; {given.on_demand} of {count(given.live, 'pod')} {were} on-demand, {given.target} {due} due"
     if given.flags:
         told += f" ({', '.join(given.flags)})"
     return told
 
 
 def _count_told(play: _Play, template: str, answer: Written) -> str:
-    told = f"{answer['on_demand']} of {answer['live']} pods are on-demand"
+    told = f"{answer['on_demand']} of {count(answer['live'], 'pod')} {be(answer['on_demand'])} on-demand"
     if answer["target"] is None:
         return told
-    told += (
-        f"; {answer['target']} are due, {answer['deficit']} short and {answer['surplus']} too many"
-    )
+    told += f"; {answer['target']} {be(answer['target'])} due, {answer['deficit']} short and {answer['surplus']} too many"
     repair = proposed_repair(play.template(template), play.target)
     if repair is None:
         return told
@@ -579,7 +587,7 @@ def _node_selector_match(asked: NodeSelectorMatchQuestion) -> Written:
 def _explain_node_selector_match(asked: NodeSelectorMatchQuestion) -> str:
     place = _matching_term(asked)
     if place is None:
-        return f"None of {len(asked.terms)} terms holds for the node."
+        return f"None of {count(len(asked.terms), 'term')} holds for the node."
     return f"Term {place}, counted from 0, holds for the node, and one is enough."
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import typer
 
+from ledger.cli.counting import count as counted
 from ledger.cli.explain import words
 from ledger.cli.explain.sections import fold
 from ledger.cli.solve.telling import table
@@ -233,7 +234,7 @@ def _otherwise(answer: Answer) -> str:
     return (
         f"answered otherwise  {other}, of them {comparison.unmade} not at all and"
         f" {comparison.anew} anew\n"
-        f"elsewhere in the end  {len(comparison.elsewhere)} subjects, {moves} moves away"
+        f"elsewhere in the end  {counted(len(comparison.elsewhere), 'subject')}, {counted(moves, 'move')} away"
     )
 
 
@@ -276,7 +277,7 @@ def _brief(brief: Brief) -> str:
 def _named(places: Places) -> str:
     told = [f"{place} {places[place]}" for place in islice(places, PLACES_TOLD)]
     if len(places) > PLACES_TOLD:
-        told.append(f"and {len(places) - PLACES_TOLD} places more")
+        told.append(f"and {counted(len(places) - PLACES_TOLD, 'place')} more")
     return ", ".join(told)
 
 
@@ -293,7 +294,7 @@ def _other_places(was: Places, would_be: Places) -> Iterator[str]:
     for place in other[:PLACES_TOLD]:
         yield f"  {place}  {was.get(place, 0)} -> {would_be.get(place, 0)}"
     if len(other) > PLACES_TOLD:
-        yield f"  and {len(other) - PLACES_TOLD} places more"
+        yield f"  and {counted(len(other) - PLACES_TOLD, 'place')} more"
 
 
 def _flat(prefix: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ are told apart. The last one differs from cloud to cloud and is therefore a valu
 from dataclasses import dataclass
 from typing import Final, Literal
 
-CapacityClass = Literal["od", "spot"]
+CapacityClass = Literal["spot", "od"]
 """Where a pod belongs: ``od`` has to run on an on-demand node, ``spot`` prefers a spot node."""
 
 DESIRED_CAPACITY: Final = "distributed-scheduling/desired-capacity"

@@ -23,7 +23,7 @@ from ledger.errors import InvalidRequest
 Mode = Literal["single", "slots", "ordinal", "passthrough"]
 """In which way a target is kept. The names are public."""
 
-Strictness = Literal["clamp", "literal", "strict"]
+Strictness = Literal["clamp", "strict", "literal"]
 """What becomes of a StatefulSet's annotation that no majority would follow."""
 
 Flag = Literal[
