@@ -42,10 +42,11 @@ from ledger.replay.report import Divergence, Report
 from ledger.replay.stored_rows import StoredRows, difference
 from ledger.replay.told_events import IDENTITIES, ToldEvents, identities
 from ledger.replay.verify import OnProgress, Verified, reported, verify
-from ledger.units import LEDGER_FLEET, Position
+from ledger.units import LEDGER_FLEET, DecisionNumber, Position
 from ledger.views.allocations import TASK_MOVES, task_rows
 from ledger.views.deployments import BINDINGS, DEPLOYMENTS, binding_rows, deployment_rows
 from ledger.views.disk_placements import DISK_PLACEMENTS, disk_placement_rows
+from ledger.views.incidents import ENDED_INCIDENTS
 from ledger.views.projection import DIVISIONS, division_rows
 from ledger.views.proposals import ENDED_PROPOSALS, ended_proposals
 from ledger.views.refusals import ENDED_REFUSALS
@@ -125,7 +126,12 @@ async def _derived(
         later = await connection.fetchval(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
         )
-    rows = _Projected(connection, fleet, whole=later is None)
+        older = await connection.fetchval(
+            "SELECT decisions FROM ledger.decided_by_older WHERE fleet = $1", fleet.number
+        )
+    rows = _Projected(
+        connection, fleet, whole=later is None, incidents_from=DecisionNumber(older or 0)
+    )
     answers = GivenAnswers(connection, fleet)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
@@ -219,8 +225,10 @@ async def _follow(
 class _Projected:
     """What is written once of decisions and events, page after page."""
 
-    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool) -> None:
-        self.in_force = InForce(fleet.number, whole=whole)
+    def __init__(
+        self, connection: Connection, fleet: Fleet, *, whole: bool, incidents_from: DecisionNumber
+    ) -> None:
+        self.in_force = InForce(fleet.number, whole=whole, incidents_from=incidents_from)
         self._fleet = fleet.number
         self._decisions = StoredRows(
             connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
@@ -232,7 +240,7 @@ class _Projected:
         self._effects = StoredRows(connection, fleet, EFFECTS, by="position")
         self._ended = [
             StoredRows(connection, fleet, table, by="position")
-            for table in (ENDED_REFUSALS, ENDED_PROPOSALS)
+            for table in (ENDED_REFUSALS, ENDED_INCIDENTS, ENDED_PROPOSALS)
         ]
         self._past = {
             state.table: StoredRows(connection, fleet, past_table(state), by="until_position")
@@ -251,14 +259,17 @@ class _Projected:
                 (stored, rows(fleet, decisions), made) for stored, rows in self._of_decisions
             ]
         effects = [(fleet, position, effect) for position, effect in sorted(page.effects.items())]
-        over, past = self.in_force.take(page)
+        turned = self.in_force.take(page)
         compared += [
             (self._effects, effects, through),
-            (self._ended[0], over, through),
-            (self._ended[1], ended_proposals(fleet, decisions, page.ended), through),
+            (self._ended[0], turned.refusals, through),
+            (self._ended[1], turned.incidents, through),
+            (self._ended[2], ended_proposals(fleet, decisions, page.ended), through),
         ]
         compared += [
-            (self._past[name], rows, through) for name, rows in past.items() if name in self._past
+            (self._past[name], rows, through)
+            for name, rows in turned.were.items()
+            if name in self._past
         ]
         for stored, expected, last in compared:
             different = difference(stored.table, expected, await stored.through(last))

@@ -12,12 +12,13 @@ from ledger.admission import answering
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.log.decisions import Effect
+from ledger.reducers import incidents
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.world import Account, World
 from ledger.units import Position, Subject
-from ledger.views.released import Ended, Released
+from ledger.views.released import Ended, Released, Righted
 
 
 @dataclass(slots=True)
@@ -28,6 +29,7 @@ class Followed:
     decisions: list[Decision] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
+    righted: list[Righted] = field(default_factory=list)
     effects: dict[Position, Effect] = field(default_factory=dict)
     disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
     """Pages of the book, each as it was after an event that turned it."""
@@ -54,12 +56,15 @@ class Followed:
 
     def forget(self) -> None:
         """Begin anew with what was gathered; the World stays."""
-        self.decisions, self.ended, self.released, self.effects = [], [], [], {}
+        self.decisions, self.ended, self.released, self.righted = [], [], [], []
+        self.effects = {}
         self.disks, self.jobs, self.queues, self.answers = [], [], [], []
 
     def _gather(self, world: World, position: Position) -> None:
         self.ended += [(*one, position) for one in world.ended]
         self.released += [Released(*one, position) for one in world.released]
+        over = incidents.righted(world.incidents, world.decisions)
+        self.righted += [Righted(*one, position) for one in over]
 
     def _turn(self, world: World, position: Position, turned: set[Account]) -> None:
         of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}
