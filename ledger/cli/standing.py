@@ -43,7 +43,8 @@ def status(
     when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
     that starts folds what is behind it. Below: messages in quarantine
-    (`ledger quarantine list`), fleets whose policy holds all decisions, incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
+    (`ledger quarantine list`), fleets whose policy holds all decisions, contradictions of the book that
+    last (`ledger sql "SELECT * FROM open_incidents"`; `incidents` has those that are over, too), and Kafka
     partitions that stand still (`ledger partitions list`), and fleets that were stopped because the database was
     restored to an earlier point (`ledger recover FLEET`). With `--check`, whether the sums that are
     shown of nodes, disks, jobs and queues are those of what the decisions in force record
@@ -95,8 +96,8 @@ def _show(found: Sequence[FleetStanding], held: Mapping[str, int], waiting: Wait
             soft_wrap=True,
         )
     console.print(
-        f"{waiting.quarantined} in quarantine, {waiting.incidents} incidents,"
-        f" {waiting.halted} partitions halted"
+        f"{waiting.quarantined:,} in quarantine, {_counted(waiting.open_incidents, 'open incident')},"
+        f" {_counted(waiting.halted, 'partition')} halted"
     )
     for partition in waiting.halted_partitions:
         console.print(_halted(partition), soft_wrap=True)
@@ -192,6 +193,10 @@ def _snapshot(row: FleetStanding) -> str:
         return "[dim]none[/dim]"
     age = (datetime.now(UTC) - row.snapshot_at).total_seconds()
     return f"{row.snapshot:,} [dim]({span(max(age, 0.0))})[/dim]"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _wants_a_look(count: int) -> str:

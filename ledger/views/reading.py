@@ -39,6 +39,7 @@ class FleetStanding:
     standby: Sequence[str]
     """Deciders that would take over."""
     open_refusals: int
+    open_incidents: int
     quarantined: int
     """Messages in quarantine that name this fleet and still wait."""
     snapshot: int | None
@@ -75,7 +76,10 @@ class Waiting:
     """What a person should look at."""
 
     quarantined: int
+    open_incidents: int
+    """Contradictions of a book that last."""
     incidents: int
+    """All there ever were, those of partitions too."""
     halted: int
     halted_partitions: Sequence[HaltedPartition]
     stops: Sequence[StoppedFleet]
@@ -90,6 +94,7 @@ class Lag(NamedTuple):
     undecided: int
     lag_seconds: float | None
     open_refusals: int
+    open_incidents: int
     behind_snapshot: int
     """Decided events that no snapshot has."""
 
@@ -140,7 +145,7 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
         "       v.events, nullif(v.events, 0) - 1,"
         "       v.decisions, v.decided_through, v.undecided, v.undecided_since, v.lag_seconds,"
         "       v.event_root, v.decision_root, l.holder, l.since,"
-        "       coalesce(s.holders, '{}'), v.open_refusals, coalesce(q.waiting, 0),"
+        "       coalesce(s.holders, '{}'), v.open_refusals, v.open_incidents, coalesce(q.waiting, 0),"
         "       n.position, n.written_at"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN ledger_api.leases l"
@@ -162,7 +167,7 @@ async def lags(connection: asyncpg.Connection) -> list[Lag]:
     """How far each fleet is decided, by name, without the ledger's own."""
     rows = await connection.fetch(
         "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.open_refusals,"
-        "       coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
+        "       v.open_incidents, coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN (SELECT fleet, max(position) AS position FROM ledger_api.snapshots"
         "              WHERE kept GROUP BY fleet) n ON n.fleet = v.fleet"
@@ -205,6 +210,7 @@ async def waiting(connection: asyncpg.Connection) -> Waiting:
     """What a person should look at: counts, and the partitions and fleets that stand still."""
     counts = await connection.fetchrow(
         "SELECT (SELECT count(*) FROM ledger_api.quarantine WHERE outcome IS NULL),"
+        "       (SELECT count(*) FROM ledger_api.open_incidents),"
         "       (SELECT count(*) FROM ledger_api.incidents)"
     )
     halted = await connection.fetch(
@@ -216,9 +222,10 @@ async def waiting(connection: asyncpg.Connection) -> Waiting:
         "  FROM ledger_api.stops WHERE stands ORDER BY fleet, stopped_at, component"
     )
     assert counts is not None, "counts are always one row"
-    quarantined, incidents = counts
+    quarantined, open_incidents, incidents = counts
     return Waiting(
         quarantined,
+        open_incidents,
         incidents,
         len(halted),
         [HaltedPartition(*row) for row in halted],

@@ -24,6 +24,7 @@ from ledger.engine.activity import Activity
 from ledger.log import lines
 from ledger.log.database import connect
 from ledger.views.reading import Lag
+from tests.engine.test_the_book_in_sql import Story
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import until
 
@@ -84,6 +85,7 @@ def test_only_what_is_said_of_a_fleet_is_told_by_fleet() -> None:
     assert by_fleet == {
         "ledger_lag_events",
         "ledger_lag_seconds",
+        "ledger_open_incidents",
         "ledger_open_refusals",
         "ledger_snapshot_behind_events",
     }
@@ -110,7 +112,9 @@ def test_every_count_is_told_once() -> None:
 
 def test_labels_are_bounded() -> None:
     standing = collecting.Standing()
-    many = tuple(Lag(f"f{number:05d}", 0, number, None, 1, 0) for number in range(FLEETS_NAMED + 7))
+    many = tuple(
+        Lag(f"f{number:05d}", 0, number, None, 1, 0, 0) for number in range(FLEETS_NAMED + 7)
+    )
     standing.observed = collecting.Observed(many)
     lag = next(standing.collect())
 
@@ -170,6 +174,11 @@ async def serving(*words: str) -> AsyncIterator[str]:
 async def test_what_a_decider_does_can_be_fetched(
     database_url: str, command: tuple[str, ...]
 ) -> None:
+    story = Story()
+    story.cluster("m1")
+    story.node("n1", memory=6)
+    story.pod("proxy", "n1", None, request={"memory": 5})
+    story.node("n1", memory=4)
     connection = await connect(database_url, None)
     await lines.ingest(
         connection,
@@ -178,6 +187,7 @@ async def test_what_a_decider_does_can_be_fetched(
             workload_line(1, replicas=4, weights={"c1": 1}),
             workload_line(2, replicas=2, name="till", weights={"c9": 1}),
             b"{",
+            *story.lines,
         ],
     )
     await connection.close()
@@ -186,18 +196,19 @@ async def test_what_a_decider_does_can_be_fetched(
 
         async def seen() -> bool:
             said = await asyncio.to_thread(fetched, address)
-            return said.get("ledger_open_refusals fleet=test") == 1
+            return said.get("ledger_open_incidents fleet=test") == 1
 
         await until(seen)
         said = await asyncio.to_thread(fetched, address)
 
     assert address.startswith("http://127.0.0.1:")
-    assert said["ledger_decide_events_total"] == 3
+    assert said["ledger_decide_events_total"] == 7
     assert said["ledger_decide_decisions_total kind=division"] == 1
     assert said["ledger_decide_decisions_total kind=refusal"] == 1
     assert said["ledger_decide_batches_total"] >= 1
     assert said["ledger_decide_leases_held"] == 1
     assert said["ledger_decide_leases_standby"] == 0
+    assert said["ledger_open_incidents fleet=test"] == 1
     assert said["ledger_lag_events fleet=test"] == 0
     assert said["ledger_lag_seconds fleet=test"] == 0
     assert said["ledger_quarantine_waiting"] == 1

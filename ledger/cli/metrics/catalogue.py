@@ -54,6 +54,13 @@ OPEN_REFUSALS = Metric(
     "Something is short: `ledger_api.open_refusals` says what, and for whom.",
     "fleet",
 )
+OPEN_INCIDENTS = Metric(
+    "ledger_open_incidents",
+    "gauge",
+    "Contradictions of the book that last: nodes that declare less than is held, pods beyond what was placed.",
+    "Something moved without the ledger: `ledger_api.open_incidents` says where, `incidents` by how much.",
+    "fleet",
+)
 QUARANTINE_WAITING = Metric(
     "ledger_quarantine_waiting",
     "gauge",
@@ -440,7 +447,7 @@ PART_STARTED = Metric(
 )
 
 STANDING = (
-    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS, SNAPSHOT_BEHIND),
+    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS, OPEN_INCIDENTS, SNAPSHOT_BEHIND),
     *(QUARANTINE_WAITING, PARTITIONS_HALTED, OBSERVED_AGE),
 )
 DECIDING = (

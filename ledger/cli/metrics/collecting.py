@@ -135,6 +135,8 @@ class Standing:
         )
         refused = worst((one.fleet, one.open_refusals) for one in fleets)
         yield family(catalogue.OPEN_REFUSALS, refused)
+        contradicted = worst((one.fleet, one.open_incidents) for one in fleets)
+        yield family(catalogue.OPEN_INCIDENTS, contradicted)
         behind = worst((one.fleet, one.behind_snapshot) for one in fleets)
         yield family(catalogue.SNAPSHOT_BEHIND, behind)
         yield family(catalogue.QUARANTINE_WAITING, seen.quarantine_waiting)
