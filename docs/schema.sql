@@ -115,7 +115,8 @@ CREATE TABLE ledger.decided (
     through bigint NOT NULL,
     decisions bigint NOT NULL,
     epoch bigint NOT NULL,
-    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    due_at_micros bigint
 );
 
 ALTER TABLE ledger.decided OWNER TO ledger_owner;
@@ -1766,7 +1767,12 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
           WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from,
     ( SELECT count(*) AS count
            FROM ledger.open_incidents o
-          WHERE (o.fleet = f.number)) AS open_incidents
+          WHERE (o.fleet = f.number)) AS open_incidents,
+    ledger.moment(c.due_at_micros) AS next_deadline,
+        CASE
+            WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(c.due_at_micros))), (0)::numeric)))::double precision
+            ELSE NULL::double precision
+        END AS overdue_seconds
    FROM ((((ledger.seen_fleets f
      LEFT JOIN LATERAL ( SELECT h.size,
             h.root,
@@ -1781,9 +1787,12 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
           WHERE ((h.fleet = f.number) AND (h.tree = 'decisions'::text))
           ORDER BY h.size DESC
          LIMIT 1) d ON (true))
-     LEFT JOIN LATERAL ( SELECT max(x.through) AS through
+     LEFT JOIN LATERAL ( SELECT x.through,
+            x.due_at_micros
            FROM ledger.decided x
-          WHERE (x.fleet = f.number)) c ON (true))
+          WHERE (x.fleet = f.number)
+          ORDER BY x.through DESC
+         LIMIT 1) c ON (true))
      LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
            FROM ledger.events x
           WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
@@ -1825,6 +1834,10 @@ COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the f
 
 COMMENT ON COLUMN ledger_api.fleets.open_incidents IS 'How many contradictions of its book there are now; open_incidents has them.';
 
+COMMENT ON COLUMN ledger_api.fleets.next_deadline IS 'Fleet time from which on time alone decides something, by the end of a grace, a wait or a round; null where nothing runs out.';
+
+COMMENT ON COLUMN ledger_api.fleets.overdue_seconds IS 'How long ago that was, 0 where it is to come; null on the event clock, which does not say.';
+
 CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fleets
     LANGUAGE sql STABLE
     BEGIN ATOMIC
@@ -1853,7 +1866,9 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
             FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count,
      v.kept_from,
      ( SELECT count(*) AS count
-            FROM ledger_api.open_incidents_as_of(fleets_as_of.fleet, fleets_as_of."position") open_incidents_as_of(fleet, number, "position", kind, address, node)) AS count
+            FROM ledger_api.open_incidents_as_of(fleets_as_of.fleet, fleets_as_of."position") open_incidents_as_of(fleet, number, "position", kind, address, node)) AS count,
+     NULL::timestamp with time zone AS timestamptz,
+     NULL::double precision AS float8
     FROM (ledger_api.fleets v
       CROSS JOIN LATERAL ( SELECT (GREATEST(LEAST((v.events - 1), COALESCE(fleets_as_of."position", ('-1'::integer)::bigint)), ('-1'::integer)::bigint) + 1) AS events,
              COALESCE(( SELECT (d.number + 1)
@@ -1886,8 +1901,10 @@ CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone
      t.lag_seconds,
      t.open_refusals,
      t.kept_from,
-     t.open_incidents
-    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from, open_incidents);
+     t.open_incidents,
+     t.next_deadline,
+     t.overdue_seconds
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from, open_incidents, next_deadline, overdue_seconds);
 END;
 
 ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;

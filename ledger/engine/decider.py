@@ -61,7 +61,7 @@ from ledger.log.stops import Stop
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
-from ledger.reducers.retries import is_owed
+from ledger.reducers.retries import due_at, is_owed
 from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
 from ledger.views.released import Ended, Released, Righted
@@ -461,6 +461,7 @@ class Decider:
             through=through,
             decisions=batch.decisions,
             effects=batch.effects,
+            due_at=due_at(batch.world),
             project=project,
         )
         self._past.world = batch.world

@@ -15,7 +15,7 @@ Nothing is decided again here: whether the decisions follow from the events is f
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.facts import genesis as geneses
 from ledger.facts.decision import Decision, from_record
@@ -80,6 +80,9 @@ OF_DECISIONS: Final[tuple[tuple[Table, Callable[..., list[Row]]], ...]] = (
 )
 """The rows that are written with a decision and never again."""
 
+CURSORS: Final = Table("decided", ("fleet", "through", "due_at_micros"), key=2)
+"""What of a cursor the trees do not tell."""
+
 LARGEST: Final = 2**63 - 1
 
 
@@ -126,11 +129,11 @@ async def _derived(
         later = await connection.fetchval(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
         )
-        older = await connection.fetchval(
-            "SELECT decisions FROM ledger.decided_by_older WHERE fleet = $1", fleet.number
+        older = await connection.fetchrow(
+            "SELECT through, decisions FROM ledger.decided_by_older WHERE fleet = $1", fleet.number
         )
     rows = _Projected(
-        connection, fleet, whole=later is None, incidents_from=DecisionNumber(older or 0)
+        connection, fleet, whole=later is None, older=Older(*older) if older else NO_OLDER
     )
     answers = GivenAnswers(connection, fleet)
     first = Position(0)
@@ -222,14 +225,26 @@ async def _follow(
     return None
 
 
+class Older(NamedTuple):
+    """How far a fleet was decided by a release that told less."""
+
+    through: Position
+    """No cursor up to here tells what time alone has to do."""
+    decisions: DecisionNumber
+    """Of incidents recorded before it nobody wrote down when they ended."""
+
+
+NO_OLDER: Final = Older(Position(-1), DecisionNumber(0))
+
+
 class _Projected:
     """What is written once of decisions and events, page after page."""
 
-    def __init__(
-        self, connection: Connection, fleet: Fleet, *, whole: bool, incidents_from: DecisionNumber
-    ) -> None:
-        self.in_force = InForce(fleet.number, whole=whole, incidents_from=incidents_from)
+    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool, older: Older) -> None:
+        self.in_force = InForce(fleet.number, whole=whole, incidents_from=older.decisions)
         self._fleet = fleet.number
+        self._older = older
+        self._cursors = StoredRows(connection, fleet, CURSORS, by="through")
         self._decisions = StoredRows(
             connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
         )
@@ -275,7 +290,11 @@ class _Projected:
             different = difference(stored.table, expected, await stored.through(last))
             if different is not None:
                 return _located(stored.table, *different, positions)
-        return None
+        cursors = await self._cursors.through(through)
+        told = [row for row in cursors if row[1] > self._older.through]
+        due = [(fleet, at, page.due_at.get(at)) for _, at, _ in told]
+        different = difference(CURSORS, due, told)
+        return None if different is None else _located(CURSORS, *different, positions)
 
     async def end(self, page: Followed, decisions: int) -> Divergence | None:
         """Whether there are rows of what was never decided."""
@@ -315,7 +334,7 @@ def _located(
     """Where a row belongs: its decision, and the event that made it due."""
     told = dict(zip(table.columns, row, strict=True))
     number = told.get("number")
-    position = told.get("until_position", told.get("position"))
+    position = told.get("until_position", told.get("position", told.get("through")))
     if position is None and number is not None:
         position = positions.get(number)
     return replace(trouble, position=position, decision=number)

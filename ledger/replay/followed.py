@@ -16,8 +16,9 @@ from ledger.reducers import incidents
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
+from ledger.reducers.retries import due_at
 from ledger.reducers.world import Account, World
-from ledger.units import Position, Subject
+from ledger.units import Microseconds, Position, Subject
 from ledger.views.released import Ended, Released, Righted
 
 
@@ -31,6 +32,8 @@ class Followed:
     released: list[Released] = field(default_factory=list)
     righted: list[Righted] = field(default_factory=list)
     effects: dict[Position, Effect] = field(default_factory=dict)
+    due_at: dict[Position, Microseconds | None] = field(default_factory=dict)
+    """From when on, after each of them, the passing of time alone had something to do."""
     disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
     """Pages of the book, each as it was after an event that turned it."""
     jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
@@ -48,6 +51,7 @@ class Followed:
             turned.update(world.turned)
             self.world = world
         self._turn(self.world, event.position, turned)
+        self.due_at[event.position] = due_at(self.world)
         if self.world.last_effect != "applied":
             self.effects[event.position] = self.world.last_effect
         self.decisions += decisions
@@ -57,7 +61,7 @@ class Followed:
     def forget(self) -> None:
         """Begin anew with what was gathered; the World stays."""
         self.decisions, self.ended, self.released, self.righted = [], [], [], []
-        self.effects = {}
+        self.effects, self.due_at = {}, {}
         self.disks, self.jobs, self.queues, self.answers = [], [], [], []
 
     def _gather(self, world: World, position: Position) -> None:

@@ -32,6 +32,10 @@ class FleetStanding:
     undecided_since: datetime | None
     lag_seconds: float | None
     """None on the event clock, which does not tell how long an event has waited."""
+    next_deadline: datetime | None
+    """From when on time alone decides something."""
+    overdue_seconds: float | None
+    """How long ago that was, 0 where it is to come; None on the event clock."""
     event_root: str | None
     decision_root: str | None
     decider: str | None
@@ -93,6 +97,7 @@ class Lag(NamedTuple):
     decisions: int
     undecided: int
     lag_seconds: float | None
+    overdue_seconds: float | None
     open_refusals: int
     open_incidents: int
     behind_snapshot: int
@@ -144,6 +149,7 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
         "SELECT v.fleet, v.clock, v.created_at, v.incarnation,"
         "       v.events, nullif(v.events, 0) - 1,"
         "       v.decisions, v.decided_through, v.undecided, v.undecided_since, v.lag_seconds,"
+        "       v.next_deadline, v.overdue_seconds,"
         "       v.event_root, v.decision_root, l.holder, l.since,"
         "       coalesce(s.holders, '{}'), v.open_refusals, v.open_incidents, coalesce(q.waiting, 0),"
         "       n.position, n.written_at"
@@ -166,8 +172,8 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
 async def lags(connection: asyncpg.Connection) -> list[Lag]:
     """How far each fleet is decided, by name, without the ledger's own."""
     rows = await connection.fetch(
-        "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.open_refusals,"
-        "       v.open_incidents, coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
+        "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.overdue_seconds,"
+        "       v.open_refusals, v.open_incidents, coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN (SELECT fleet, max(position) AS position FROM ledger_api.snapshots"
         "              WHERE kept GROUP BY fleet) n ON n.fleet = v.fleet"

@@ -1,7 +1,8 @@
-"""When an incident is over is told: what contradicts the book now can be asked for and counted.
+"""What wants a person is told by what is so now: incidents that last, and deadlines that nobody reaches.
 
 The statements stand in ``migrations/sql/0024``. Of incidents that were recorded before nobody wrote down when
-they ended, so that they are neither open nor over. Deciders are stopped before: an older one writes no ends.
+they ended, so that they are neither open nor over. Deciders are stopped before: an older one writes neither
+ends nor deadlines.
 """
 
 from pathlib import Path
@@ -13,7 +14,7 @@ down_revision = "0022"
 branch_labels = None
 depends_on = None
 
-SUBJECTS = ("incidents", "views", "fleets")
+SUBJECTS = ("tables", "incidents", "fleets")
 
 
 def upgrade() -> None:

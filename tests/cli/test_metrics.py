@@ -113,7 +113,7 @@ def test_every_count_is_told_once() -> None:
 def test_labels_are_bounded() -> None:
     standing = collecting.Standing()
     many = tuple(
-        Lag(f"f{number:05d}", 0, number, None, 1, 0, 0) for number in range(FLEETS_NAMED + 7)
+        Lag(f"f{number:05d}", 0, number, None, None, 1, 0, 0) for number in range(FLEETS_NAMED + 7)
     )
     standing.observed = collecting.Observed(many)
     lag = next(standing.collect())
@@ -125,6 +125,24 @@ def test_labels_are_bounded() -> None:
     reasons = collecting.bounded({f"r{number:05d}": 1 for number in range(REASONS_NAMED + 7)})
     assert len(reasons) == REASONS_NAMED + 1
     assert reasons[OTHERS] == 7
+
+
+def test_a_deadline_that_nobody_reaches_is_lag() -> None:
+    standing = collecting.Standing()
+    standing.observed = collecting.Observed(
+        (
+            Lag("behind", 1, 2, 9.0, 3.0, 0, 0, 0),
+            Lag("event", 1, 0, None, None, 0, 0, 0),
+            Lag("idle", 1, 0, 0.0, 0.0, 0, 0, 0),
+            Lag("overdue", 1, 0, 0.0, 40.0, 0, 0, 0),
+        )
+    )
+    (told,) = (one for one in standing.collect() if one.name == "ledger_lag_seconds")
+
+    by_fleet = {sample.labels["fleet"]: sample.value for sample in told.samples}
+    assert by_fleet.keys() == {"behind", "idle", "overdue"}
+    assert (by_fleet["idle"], round(by_fleet["behind"])) == (0, 9)
+    assert round(by_fleet["overdue"]) == 40
 
 
 def fetched(address: str) -> dict[str, float]:

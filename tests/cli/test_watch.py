@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -174,7 +175,9 @@ async def test_an_unknown_fleet_is_said_so(database_url: str) -> None:
 
 
 def test_of_many_fleets_those_furthest_behind_are_shown() -> None:
-    lags = [Lag(f"f{number:02d}", 1, number, 1.5, 0, 0, 0) for number in range(FLEETS_SHOWN + 5)]
+    lags = [
+        Lag(f"f{number:02d}", 1, number, 1.5, 0.0, 0, 0, 0) for number in range(FLEETS_SHOWN + 5)
+    ]
     console = Console(width=100, record=True, file=StringIO())
 
     console.print(fleets_table(lags))
@@ -277,6 +280,18 @@ async def contradicted(database_url: str) -> None:
     await decide_all(database_url)
 
 
+async def overdue(database_url: str) -> None:
+    """A fleet whose decider went away while it waited for something."""
+    await ingested(database_url, [cluster_line(1)])
+    connection = await connect(database_url, None)
+    await connection.execute(
+        "INSERT INTO ledger.decided (fleet, through, decisions, epoch, due_at_micros)"
+        " SELECT number, 0, 0, 1, extract(epoch FROM timestamptz '2026-01-05 10:00Z') * 1000000"
+        "   FROM ledger.fleets WHERE name = 'test'"
+    )
+    await connection.close()
+
+
 def test_status_counts_incidents_that_last(database_url: str, ledger: Command) -> None:
     asyncio.run(contradicted(database_url))
 
@@ -285,6 +300,19 @@ def test_status_counts_incidents_that_last(database_url: str, ledger: Command) -
     assert (said["open_incidents"], said["incidents"]) == (1, 2)
     assert said["fleets"][0]["open_incidents"] == 1
     assert "0 in quarantine, 1 open incident, 0 partitions halted" in ledger("status").stdout
+
+
+def test_status_says_that_a_deadline_is_overdue(database_url: str, ledger: Command) -> None:
+    asyncio.run(overdue(database_url))
+
+    (fleet,) = json.loads(ledger("status", "--json").stdout)["fleets"]
+    shown = ledger("status").stdout
+
+    assert fleet["next_deadline"] == "2026-01-05T10:00:00+00:00"
+    assert fleet["overdue_seconds"] > 86400
+    assert (fleet["lag_seconds"], fleet["undecided"]) == (0, 0)
+    assert re.search(r"^test: a deadline is overdue by \d+ d \d+ h$", shown, re.MULTILINE)
+    assert re.search(r"^test +0 +0 +0 \(\d+ d \d+ h\)", shown, re.MULTILINE)
 
 
 def test_fleets_lists_one_a_line(database_url: str, ledger: Command) -> None:

@@ -43,8 +43,8 @@ LAG_EVENTS = Metric(
 LAG_SECONDS = Metric(
     "ledger_lag_seconds",
     "gauge",
-    "How long the oldest of them has waited; absent for fleets on the event clock.",
-    "As above. This is the one to alert on: an idle fleet shows 0.",
+    "How long the oldest of them has waited, or how long a deadline is overdue if that is longer; absent for fleets on the event clock.",
+    "As above; without events a deadline passed that nobody reached. This is the one to alert on: an idle fleet shows 0.",
     "fleet",
 )
 OPEN_REFUSALS = Metric(
