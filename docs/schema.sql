@@ -115,7 +115,8 @@ CREATE TABLE ledger.decided (
     through bigint NOT NULL,
     decisions bigint NOT NULL,
     epoch bigint NOT NULL,
-    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    due_at_micros bigint
 );
 
 ALTER TABLE ledger.decided OWNER TO ledger_owner;
@@ -1318,6 +1319,149 @@ ALTER FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time 
 
 COMMENT ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
+CREATE TABLE ledger.open_incidents (
+    fleet integer NOT NULL,
+    subject text NOT NULL,
+    what text NOT NULL,
+    node text NOT NULL,
+    number bigint NOT NULL,
+    from_position bigint NOT NULL
+)
+WITH (fillfactor='50');
+ALTER TABLE ONLY ledger.open_incidents ALTER COLUMN fleet SET (n_distinct=10);
+
+ALTER TABLE ledger.open_incidents OWNER TO ledger_owner;
+
+CREATE TABLE ledger.past_open_incidents (
+    fleet integer CONSTRAINT open_incidents_fleet_not_null NOT NULL,
+    subject text CONSTRAINT open_incidents_subject_not_null NOT NULL,
+    what text CONSTRAINT open_incidents_what_not_null NOT NULL,
+    node text CONSTRAINT open_incidents_node_not_null NOT NULL,
+    number bigint CONSTRAINT open_incidents_number_not_null NOT NULL,
+    from_position bigint CONSTRAINT open_incidents_from_position_not_null NOT NULL,
+    until_position bigint NOT NULL,
+    fork bigint NOT NULL
+);
+
+ALTER TABLE ledger.past_open_incidents OWNER TO ledger_owner;
+
+CREATE VIEW ledger.open_incidents_over_time WITH (security_barrier='true') AS
+ SELECT fleet AS fleet_number,
+    number,
+    from_position AS "position",
+    what AS kind,
+    subject AS address,
+    node,
+    from_position,
+    until_position,
+    fork
+   FROM ( SELECT o.fleet,
+            o.number,
+            o.what,
+            o.subject,
+            o.node,
+            o.from_position,
+            o.until_position,
+            o.fork
+           FROM ledger.past_open_incidents o
+        UNION ALL
+         SELECT o.fleet,
+            o.number,
+            o.what,
+            o.subject,
+            o.node,
+            o.from_position,
+            NULL::bigint,
+            NULL::bigint
+           FROM ledger.open_incidents o) i
+  WHERE (fleet = ANY (ARRAY( SELECT f.number
+           FROM ledger.seen_fleets f)));
+
+ALTER VIEW ledger.open_incidents_over_time OWNER TO ledger_owner;
+
+CREATE VIEW ledger_api.open_incidents WITH (security_barrier='true') AS
+ SELECT f.name AS fleet,
+    o.number,
+    o.from_position AS "position",
+    o.what AS kind,
+    o.subject AS address,
+    o.node
+   FROM (ledger.open_incidents o
+     JOIN ledger.seen_fleets f ON ((f.number = o.fleet)));
+
+ALTER VIEW ledger_api.open_incidents OWNER TO ledger_owner;
+
+COMMENT ON VIEW ledger_api.open_incidents IS 'What contradicts the book of a fleet now, a row each; incidents has the numbers. Without what a release recorded that did not tell when it ended.';
+
+COMMENT ON COLUMN ledger_api.open_incidents.fleet IS 'Name of the fleet.';
+
+COMMENT ON COLUMN ledger_api.open_incidents.number IS 'The decision that recorded it.';
+
+COMMENT ON COLUMN ledger_api.open_incidents."position" IS 'Position of the event since which it is known.';
+
+COMMENT ON COLUMN ledger_api.open_incidents.kind IS 'Kind of incident, one of docs/errors.md.';
+
+COMMENT ON COLUMN ledger_api.open_incidents.address IS 'What it concerns: a cluster/node, a namespace/workload@cluster.';
+
+COMMENT ON COLUMN ledger_api.open_incidents.node IS 'Where it is, as cluster/node.';
+
+CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.open_incidents
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT open_incidents_as_of.fleet AS fleet,
+     r.number,
+     r."position",
+     r.kind,
+     r.address,
+     r.node
+    FROM ( SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind,
+             t.address,
+             t.node,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_incidents_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(open_incidents_as_of."position"))) AND (t.until_position > open_incidents_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind,
+             t.address,
+             t.node,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_incidents_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(open_incidents_as_of."position"))) AND (t.from_position <= open_incidents_as_of."position"))
+         UNION ALL
+          SELECT t.fleet_number,
+             t.number,
+             t."position",
+             t.kind,
+             t.address,
+             t.node,
+             t.from_position,
+             t.until_position,
+             t.fork
+            FROM ledger.open_incidents_over_time t
+           WHERE ((t.fleet_number = ( SELECT f.number
+                    FROM ledger.seen_fleets f
+                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_incidents_as_of."position"))) r
+   WHERE ledger.is_kept(open_incidents_as_of.fleet, open_incidents_as_of."position");
+END;
+
+ALTER FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) IS 'The view open_incidents as of a position: once the event there was decided.';
+
 CREATE TABLE ledger.open_refusals (
     fleet integer NOT NULL,
     wanted text NOT NULL,
@@ -1632,7 +1776,15 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
           WHERE (o.fleet = f.number)) AS open_refusals,
     COALESCE(( SELECT h.first
            FROM ledger.histories h
-          WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from
+          WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from,
+    ( SELECT count(*) AS count
+           FROM ledger.open_incidents o
+          WHERE (o.fleet = f.number)) AS open_incidents,
+    ledger.moment(c.due_at_micros) AS next_deadline,
+        CASE
+            WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(c.due_at_micros))), (0)::numeric)))::double precision
+            ELSE NULL::double precision
+        END AS overdue_seconds
    FROM ((((ledger.seen_fleets f
      LEFT JOIN LATERAL ( SELECT h.size,
             h.root,
@@ -1647,9 +1799,12 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
           WHERE ((h.fleet = f.number) AND (h.tree = 'decisions'::text))
           ORDER BY h.size DESC
          LIMIT 1) d ON (true))
-     LEFT JOIN LATERAL ( SELECT max(x.through) AS through
+     LEFT JOIN LATERAL ( SELECT x.through,
+            x.due_at_micros
            FROM ledger.decided x
-          WHERE (x.fleet = f.number)) c ON (true))
+          WHERE (x.fleet = f.number)
+          ORDER BY x.through DESC
+         LIMIT 1) c ON (true))
      LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
            FROM ledger.events x
           WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
@@ -1689,6 +1844,12 @@ COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are ref
 
 COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the functions AS OF a position answer: 0, unless it was decided for before such were.';
 
+COMMENT ON COLUMN ledger_api.fleets.open_incidents IS 'How many contradictions of its book there are now; open_incidents has them.';
+
+COMMENT ON COLUMN ledger_api.fleets.next_deadline IS 'Fleet time from which on time alone decides something, by the end of a grace, a wait or a round; null where nothing runs out.';
+
+COMMENT ON COLUMN ledger_api.fleets.overdue_seconds IS 'How long ago that was, 0 where it is to come; null on the event clock, which does not say.';
+
 CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fleets
     LANGUAGE sql STABLE
     BEGIN ATOMIC
@@ -1714,8 +1875,12 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      NULL::timestamp with time zone AS timestamptz,
      NULL::double precision AS float8,
      ( SELECT count(*) AS count
-            FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count,
-     v.kept_from
+            FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for, detail)) AS count,
+     v.kept_from,
+     ( SELECT count(*) AS count
+            FROM ledger_api.open_incidents_as_of(fleets_as_of.fleet, fleets_as_of."position") open_incidents_as_of(fleet, number, "position", kind, address, node)) AS count,
+     NULL::timestamp with time zone AS timestamptz,
+     NULL::double precision AS float8
     FROM (ledger_api.fleets v
       CROSS JOIN LATERAL ( SELECT (GREATEST(LEAST((v.events - 1), COALESCE(fleets_as_of."position", ('-1'::integer)::bigint)), ('-1'::integer)::bigint) + 1) AS events,
              COALESCE(( SELECT (d.number + 1)
@@ -1747,8 +1912,11 @@ CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone
      t.undecided_since,
      t.lag_seconds,
      t.open_refusals,
-     t.kept_from
-    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from);
+     t.kept_from,
+     t.open_incidents,
+     t.next_deadline,
+     t.overdue_seconds
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from, open_incidents, next_deadline, overdue_seconds);
 END;
 
 ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
@@ -1943,6 +2111,22 @@ END;
 ALTER FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
 
 COMMENT ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
+
+CREATE FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.open_incidents
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT t.fleet,
+     t.number,
+     t."position",
+     t.kind,
+     t.address,
+     t.node
+    FROM ledger_api.open_incidents_as_of(open_incidents_at.fleet, ( SELECT ledger.decided_at(open_incidents_at.fleet, open_incidents_at.moment) AS decided_at)) t(fleet, number, "position", kind, address, node);
+END;
+
+ALTER FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
+
+COMMENT ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) IS 'The same as of a time: of the last event by then that is decided.';
 
 CREATE FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) RETURNS SETOF ledger_api.open_refusals
     LANGUAGE sql STABLE
@@ -2917,6 +3101,14 @@ ALTER TABLE ledger.checkpoints OWNER TO ledger_owner;
 
 COMMENT ON COLUMN ledger.checkpoints.again IS 'How often this note was recorded before, with fewer signatures of witnesses.';
 
+CREATE TABLE ledger.decided_by_older (
+    fleet integer NOT NULL,
+    through bigint NOT NULL,
+    decisions bigint NOT NULL
+);
+
+ALTER TABLE ledger.decided_by_older OWNER TO ledger_owner;
+
 CREATE TABLE ledger.deployments (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -2964,6 +3156,14 @@ CREATE TABLE ledger.divisions (
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
+
+CREATE TABLE ledger.ended_incidents (
+    fleet integer NOT NULL,
+    number bigint NOT NULL,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE ledger.ended_incidents OWNER TO ledger_owner;
 
 CREATE TABLE ledger.event_identity (
     fleet integer NOT NULL,
@@ -4254,14 +4454,18 @@ CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
     kind,
     detail,
     fleet,
-    number
+    number,
+    open,
+    ended_position
    FROM ( SELECT e."position",
             ledger.moment(e.recorded_at_micros) AS recorded_at,
             e.subject AS address,
             (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'kind'::text) AS kind,
             (((convert_from(e.payload, 'UTF8'::name))::jsonb -> 'data'::text) ->> 'detail'::text) AS detail,
             f.name AS fleet,
-            NULL::bigint AS number
+            NULL::bigint AS number,
+            NULL::boolean AS open,
+            NULL::bigint AS ended_position
            FROM (ledger.events e
              JOIN ledger.seen_fleets f ON ((f.number = e.fleet)))
           WHERE ((f.name = '_ledger'::text) AND (e.type = 'ledger.incident.incident.recorded.v1'::text))
@@ -4279,7 +4483,18 @@ CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
                 END, ( SELECT string_agg(((n.key || ' '::text) || n.value), ', '::text ORDER BY (n.key COLLATE "C")) AS string_agg
                    FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS concat_ws,
             f.name,
-            d.number
+            d.number,
+                CASE
+                    WHEN (NOT (EXISTS ( SELECT
+                       FROM ledger.decided_by_older o
+                      WHERE ((o.fleet = d.fleet) AND (o.decisions > d.number))))) THEN (EXISTS ( SELECT
+                       FROM ledger.open_incidents o
+                      WHERE ((o.fleet = d.fleet) AND (o.number = d.number))))
+                    ELSE NULL::boolean
+                END AS "case",
+            ( SELECT n."position"
+                   FROM ledger.ended_incidents n
+                  WHERE ((n.fleet = d.fleet) AND (n.number = d.number))) AS "position"
            FROM (ledger.decisions d
              JOIN ledger.seen_fleets f ON ((f.number = d.fleet)))
           WHERE (d.kind = 'incident'::text)) u;
@@ -4301,6 +4516,10 @@ COMMENT ON COLUMN ledger_api.incidents.detail IS 'What happened, in words.';
 COMMENT ON COLUMN ledger_api.incidents.fleet IS 'Whose log says so: _ledger where it is none of a fleet.';
 
 COMMENT ON COLUMN ledger_api.incidents.number IS 'The decision that recorded it; null where an event did.';
+
+COMMENT ON COLUMN ledger_api.incidents.open IS 'Whether it is still so; false of what happened once. Null of partitions and logs, whose present partitions and stops tell, and of what a release recorded that did not tell when it ended.';
+
+COMMENT ON COLUMN ledger_api.incidents.ended_position IS 'Position of the event with which it was over; null while it is open, and of what happened once.';
 
 CREATE VIEW ledger_api.leases WITH (security_barrier='true') AS
  SELECT fleet,
@@ -4870,6 +5089,9 @@ ALTER TABLE ONLY ledger.bindings
 ALTER TABLE ONLY ledger.checkpoints
     ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size, again);
 
+ALTER TABLE ONLY ledger.decided_by_older
+    ADD CONSTRAINT decided_by_older_pkey PRIMARY KEY (fleet);
+
 ALTER TABLE ONLY ledger.decided
     ADD CONSTRAINT decided_pkey PRIMARY KEY (fleet, through);
 
@@ -4887,6 +5109,9 @@ ALTER TABLE ONLY ledger.disk_placements
 
 ALTER TABLE ONLY ledger.divisions
     ADD CONSTRAINT divisions_pkey PRIMARY KEY (fleet, number, cluster);
+
+ALTER TABLE ONLY ledger.ended_incidents
+    ADD CONSTRAINT ended_incidents_pkey PRIMARY KEY (fleet, number);
 
 ALTER TABLE ONLY ledger.ended_proposals
     ADD CONSTRAINT ended_proposals_pkey PRIMARY KEY (fleet, number);
@@ -4974,6 +5199,12 @@ ALTER TABLE ONLY ledger.namespace_weights
 
 ALTER TABLE ONLY ledger.node_books
     ADD CONSTRAINT node_books_pkey PRIMARY KEY (fleet, cluster, node);
+
+ALTER TABLE ONLY ledger.open_incidents
+    ADD CONSTRAINT open_incidents_number_key UNIQUE (number, fleet);
+
+ALTER TABLE ONLY ledger.open_incidents
+    ADD CONSTRAINT open_incidents_pkey PRIMARY KEY (fleet, subject, what, node);
 
 ALTER TABLE ONLY ledger.open_refusals
     ADD CONSTRAINT open_refusals_number_key UNIQUE (number, fleet);
@@ -5090,6 +5321,8 @@ CREATE INDEX past_job_books_by_fork ON ledger.past_job_books USING btree (fleet,
 
 CREATE INDEX past_namespace_weights_by_fork ON ledger.past_namespace_weights USING btree (fleet, fork, until_position, from_position);
 
+CREATE INDEX past_open_incidents_by_fork ON ledger.past_open_incidents USING btree (fleet, fork, until_position, from_position);
+
 CREATE INDEX past_open_refusals_by_fork ON ledger.past_open_refusals USING btree (fleet, fork, until_position, from_position);
 
 CREATE INDEX past_placed_by_by_fork ON ledger.past_placed_by USING btree (fleet, fork, until_position, from_position);
@@ -5158,6 +5391,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.checkpoints FOR EA
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided_by_older FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.deployments FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5165,6 +5400,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.deployments FOR EA
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.disk_placements FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.divisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_incidents FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.ended_proposals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5204,6 +5441,8 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_job_books FOR
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_namespace_weights FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_open_incidents FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_open_refusals FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.past_placed_by FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5240,6 +5479,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.checkpoints FOR EACH STAT
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided_by_older FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -5247,6 +5488,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STAT
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.disk_placements FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.divisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.ended_incidents FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.ended_proposals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5307,6 +5550,8 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_fair_shares FOR EACH
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_job_books FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_namespace_weights FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_open_incidents FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.past_open_refusals FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5769,6 +6014,40 @@ GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp wit
 GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger_api.fair_shares_at(fleet text, moment timestamp with time zone) TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.open_incidents TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.open_incidents TO ledger_writer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.open_incidents TO ledger_decider;
+GRANT SELECT ON TABLE ledger.open_incidents TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.open_incidents TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.past_open_incidents TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.past_open_incidents TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.past_open_incidents TO ledger_decider;
+GRANT SELECT ON TABLE ledger.past_open_incidents TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.past_open_incidents TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_reader;
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_writer;
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_decider;
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.open_incidents_over_time TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_reader;
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_writer;
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_decider;
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_publisher;
+GRANT SELECT ON TABLE ledger_api.open_incidents TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.open_refusals TO ledger_writer;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE ledger.open_refusals TO ledger_decider;
@@ -5906,6 +6185,14 @@ GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with 
 GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_decider;
 GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
 GRANT ALL ON FUNCTION ledger_api.job_books_at(fleet text, moment timestamp with time zone) TO ledger_signer;
+
+REVOKE ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_reader;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_maintainer;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_writer;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_decider;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_publisher;
+GRANT ALL ON FUNCTION ledger_api.open_incidents_at(fleet text, moment timestamp with time zone) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger_api.open_refusals_at(fleet text, moment timestamp with time zone) TO ledger_reader;
@@ -6148,6 +6435,12 @@ GRANT SELECT ON TABLE ledger.checkpoints TO ledger_decider;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_publisher;
 GRANT SELECT,INSERT ON TABLE ledger.checkpoints TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_writer;
+GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_decider;
+GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.deployments TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.deployments TO ledger_decider;
@@ -6165,6 +6458,12 @@ GRANT SELECT ON TABLE ledger.divisions TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.divisions TO ledger_decider;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.divisions TO ledger_signer;
+
+GRANT SELECT ON TABLE ledger.ended_incidents TO ledger_maintainer;
+GRANT SELECT ON TABLE ledger.ended_incidents TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.ended_incidents TO ledger_decider;
+GRANT SELECT ON TABLE ledger.ended_incidents TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.ended_incidents TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.event_identity TO ledger_maintainer;
 GRANT SELECT,INSERT ON TABLE ledger.event_identity TO ledger_writer;

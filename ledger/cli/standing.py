@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -22,6 +22,9 @@ from ledger.log.database import Connection, connected, refusals_named
 from ledger.views import derivations, reading
 from ledger.views.conservation import Unequal, unequal
 from ledger.views.reading import FleetStanding, HaltedPartition, StoppedFleet, Waiting
+
+OVERDUE_SECONDS: Final = 1.0
+"""Longer than any decider that is well leaves a deadline alone."""
 
 
 def status(
@@ -40,11 +43,12 @@ def status(
     """Show how each fleet stands, and what wants a person.
 
     `head` is the position of its last event, `decided` that of the last decided one, `lag` how many
-    events are between them and how long the oldest has waited. `decider` holds the lease, since
-    when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
+    events are between them and how long the oldest has waited, or a deadline that passed and that nobody
+    has reached. `decider` holds the lease, since when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
     that starts folds what is behind it. Below: messages in quarantine
-    (`ledger quarantine list`), fleets whose policy holds all decisions, incidents (`ledger sql "SELECT * FROM incidents"`), and Kafka
+    (`ledger quarantine list`), fleets whose policy holds all decisions, contradictions of the book that
+    last (`ledger sql "SELECT * FROM open_incidents"`; `incidents` has those that are over, too), and Kafka
     partitions that stand still (`ledger partitions list`), and fleets that were stopped because the database was
     restored to an earlier point (`ledger recover FLEET`). With `--check`, whether the sums that are
     shown of nodes, disks, jobs and queues are those of what the decisions in force record
@@ -95,8 +99,14 @@ def _show(found: Sequence[FleetStanding], held: Mapping[str, int], waiting: Wait
             f"[yellow]{escape(fleet)} is held:[/yellow] the policy of event {position:,} puts all decisions off",
             soft_wrap=True,
         )
+    for row in found:
+        if _overdue(row.overdue_seconds) and row.overdue_seconds is not None:
+            console.print(
+                f"[yellow]{escape(row.fleet)}:[/yellow] a deadline is overdue by {span(row.overdue_seconds)}",
+                soft_wrap=True,
+            )
     console.print(
-        f"{waiting.quarantined} in quarantine, {count(waiting.incidents, 'incident')},"
+        f"{waiting.quarantined:,} in quarantine, {count(waiting.open_incidents, 'open incident')},"
         f" {count(waiting.halted, 'partition')} halted"
     )
     for partition in waiting.halted_partitions:
@@ -172,7 +182,7 @@ def _table(found: Sequence[FleetStanding]) -> Table:
             row.fleet,
             _number(row.head),
             _number(row.decided_through),
-            lag(row.undecided, row.lag_seconds),
+            lag(row.undecided, row.lag_seconds, row.overdue_seconds),
             _number(row.decisions),
             _wants_a_look(row.open_refusals),
             _wants_a_look(row.quarantined),
@@ -199,12 +209,18 @@ def _wants_a_look(count: int) -> str:
     return f"[yellow]{count:,}[/yellow]" if count else "0"
 
 
-def lag(events: int, seconds: float | None) -> str:
-    """How many events wait, and how long the oldest has; in rich's markup."""
-    if not events:
+def lag(events: int, seconds: float | None, overdue: float | None) -> str:
+    """How many events wait, and how long the oldest has, or a deadline; in rich's markup."""
+    longest = max(seconds or 0.0, _overdue(overdue))
+    if not events and not longest:
         return "0"
-    waited = "" if seconds is None else f" ({span(seconds)})"
+    waited = "" if seconds is None else f" ({span(longest)})"
     return f"[yellow]{events:,}{waited}[/yellow]"
+
+
+def _overdue(seconds: float | None) -> float:
+    """How long nobody has reached a deadline; 0 where somebody may be about to."""
+    return seconds if seconds is not None and seconds >= OVERDUE_SECONDS else 0.0
 
 
 def span(seconds: float) -> str:
@@ -222,7 +238,11 @@ def span(seconds: float) -> str:
 
 def _decider(row: FleetStanding) -> str:
     if row.decider is None or row.decider_since is None:
-        return "[red]none[/red]" if row.undecided else "[dim]none[/dim]"
+        return (
+            "[red]none[/red]"
+            if row.undecided or _overdue(row.overdue_seconds)
+            else "[dim]none[/dim]"
+        )
     since = row.decider_since.astimezone().isoformat(sep=" ", timespec="seconds")
     return f"{escape(row.decider)} [dim]since {since}[/dim]"
 

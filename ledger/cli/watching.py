@@ -152,7 +152,7 @@ def fleets_table(lags: Sequence[Lag]) -> Table:
     for one in behind[:FLEETS_SHOWN]:
         table.add_row(
             f"[cyan]{escape(one.fleet)}[/cyan]",
-            lag(one.undecided, one.lag_seconds),
+            lag(one.undecided, one.lag_seconds, one.overdue_seconds),
             f"{one.decisions:,}",
             f"{one.open_refusals:,}",
         )

@@ -20,8 +20,9 @@ from ledger.decisions.decide import Decided, decide
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.facts.reason import Deadline
-from ledger.reducers import deadlines, lives
+from ledger.reducers import deadlines, incidents, lives
 from ledger.reducers.evolve import ENGINE_VERSION, FOLDING
+from ledger.reducers.incidents import Righted
 from ledger.reducers.objects import Effect
 from ledger.reducers.registry import Versions
 from ledger.reducers.world import Account, Ended, Released, World
@@ -39,6 +40,8 @@ class Step(NamedTuple):
     decision ended, so it can have been made in this very step."""
     released: tuple[Released, ...]
     """Places that they took from decisions that stay in force otherwise, in order."""
+    righted: tuple[Righted, ...]
+    """Incidents that ended with them or with the decisions, in order."""
     turned: tuple[Account, ...]
     """Of what they, or the decisions, changed the page in the book, in order."""
 
@@ -62,6 +65,7 @@ def advance(world: World, event: Event) -> Step:
     made: list[Decision] = []
     ended: list[Ended] = []
     released: list[Released] = []
+    righted: list[Righted] = []
     turned: set[Account] = set()
     world = lives.entered(world, event)
     while (deadline := deadlines.due(world.deadlines, event.recorded_at)) is not None:
@@ -70,6 +74,7 @@ def advance(world: World, event: Event) -> Step:
         made += decided.decisions
         ended += world.ended
         released += world.released
+        righted += incidents.righted(world.incidents, world.decisions)
         turned.update(world.turned)
     world, decisions = decides(folding.evolve(world, event), event)
     turned.update(world.turned)
@@ -79,5 +84,6 @@ def advance(world: World, event: Event) -> Step:
         effect=world.last_effect,
         ended=(*ended, *world.ended),
         released=(*released, *world.released),
+        righted=(*righted, *incidents.righted(world.incidents, world.decisions)),
         turned=tuple(sorted(turned)),
     )

@@ -61,10 +61,10 @@ from ledger.log.stops import Stop
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
-from ledger.reducers.retries import is_owed
+from ledger.reducers.retries import due_at, is_owed
 from ledger.reducers.world import Account, World, next_deadline
 from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
-from ledger.views.released import Ended, Released
+from ledger.views.released import Ended, Released, Righted
 from ledger.views.showing import Told, show
 
 POLL_SECONDS: Final = 0.5
@@ -145,6 +145,7 @@ class _Batch:
     decisions: list[Decision] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
+    righted: list[Righted] = field(default_factory=list)
     nodes: set[Subject] = field(default_factory=set)
     """Those of which the book says something else: their pages are written as they are at the end."""
     disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
@@ -167,6 +168,7 @@ class _Batch:
         self.decisions += step.decisions
         self.ended += [(*one, stored.position) for one in step.ended]
         self.released += [Released(*one, stored.position) for one in step.released]
+        self.righted += [Righted(*one, stored.position) for one in step.righted]
         self._turn(Position(stored.position), step.turned)
         if step.effect != "applied":
             self.effects[Position(stored.position)] = step.effect
@@ -444,6 +446,7 @@ class Decider:
             batch.decisions,
             batch.ended,
             batch.released,
+            batch.righted,
             node_books(batch.world, batch.nodes),
             batch.disks,
             batch.jobs,
@@ -458,6 +461,7 @@ class Decider:
             through=through,
             decisions=batch.decisions,
             effects=batch.effects,
+            due_at=due_at(batch.world),
             project=project,
         )
         self._past.world = batch.world

@@ -11,7 +11,7 @@ about it is told in ``ledger.reducers.incidents``.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ledger.facts.canonical import Plain
 from ledger.facts.reason import Cause
@@ -19,6 +19,9 @@ from ledger.units import Subject
 
 What = Literal["over_committed", "pods_beyond_instances", "share_base_kept", "late_confirmation"]
 """The names are public: ``ledger_api.incidents.kind`` shows them."""
+
+LASTING: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
+"""What is so until it ends; the others are over once they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ledger.log import leases, merkle, rows, trees
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.leases import Lease
-from ledger.units import DecisionNumber, Position, Subject
+from ledger.units import DecisionNumber, Microseconds, Position, Subject
 
 Effect = Literal["applied", "stale", "no_effect"]
 
@@ -120,10 +120,12 @@ async def write(
     through: Position,
     decisions: Sequence[Decision],
     effects: Mapping[Position, Effect],
+    due_at: Microseconds | None,
     project: Project,
 ) -> None:
     """Record what the events from ``after`` + 1 to ``through`` led to.
 
+    From ``due_at`` on time alone has something to do if nothing else happens.
     Raises StaleEpoch or WrongPosition, with nothing written, where somebody else went on first.
     """
     fleet = lease.fleet
@@ -151,6 +153,7 @@ async def write(
                 through,
                 grown.frontier.size,
                 lease.epoch,
+                due_at,
                 bool(decisions),
                 grown.frontier.root(),
                 grown.frontier.to_bytes(),
@@ -158,10 +161,11 @@ async def write(
 
 
 _WENT_ON: Final = """
-WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch) VALUES ($1, $2, $3, $4)),
+WITH moved AS (INSERT INTO ledger.decided (fleet, through, decisions, epoch, due_at_micros)
+               VALUES ($1, $2, $3, $4, $5)),
      grown AS (INSERT INTO ledger.heads (fleet, tree, size, root, frontier)
-               SELECT $1, 'decisions', $3, $6, $7 WHERE $5)
-SELECT pg_notify('ledger_decisions', '') WHERE $5
+               SELECT $1, 'decisions', $3, $7, $8 WHERE $6)
+SELECT pg_notify('ledger_decisions', '') WHERE $6
 """
 """Cursor and head in one statement: whoever waits for an admission waits for each of ours."""
 

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
+from ledger.facts.incident import LASTING
 from ledger.facts.workload import PodObserved
 from ledger.reducers.book import Book, Change, changed, short
 from ledger.reducers.deadlines import in_order
-from ledger.reducers.incidents import LASTING
 from ledger.reducers.instances import holding, node_of, subject_of, workload_of
 from ledger.reducers.objects import Key
 from ledger.reducers.open_proposals import grounds

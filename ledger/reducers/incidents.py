@@ -20,15 +20,12 @@ from typing import Final, NamedTuple
 
 from immutables import Map
 
-from ledger.facts.incident import Incident, What
+from ledger.facts.incident import LASTING, Incident, What
 from ledger.reducers.replacing import replace
-from ledger.units import Subject
+from ledger.units import DecisionNumber, Subject
 
 Numbers = tuple[tuple[str, int], ...]
 """By how much, sorted by name."""
-
-LASTING: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
-"""What is so until it ends; the others are over once they are recorded."""
 
 
 class Contradiction(NamedTuple):
@@ -38,6 +35,16 @@ class Contradiction(NamedTuple):
     """Whom the decision is about: the node, or a workload in a cluster."""
     what: What
     node: Subject
+
+
+class Righted(NamedTuple):
+    """What was recorded, and contradicts the book no more."""
+
+    subject: Subject
+    what: What
+    node: Subject
+    before: DecisionNumber
+    """The next decision when it ended: of all that recorded the like, the last one before this number is meant."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,13 @@ def over(incidents: Incidents, one: Contradiction) -> Incidents:
     if one in incidents.untold:
         return replace(incidents, untold=incidents.untold.delete(one))
     return incidents
+
+
+def righted(incidents: Incidents, next_: DecisionNumber) -> tuple[Righted, ...]:
+    """What ended with the event or deadline just folded, once everything it asks is decided."""
+    if not incidents.ended:
+        return ()
+    return tuple(Righted(*one, next_) for one in sorted(incidents.ended))
 
 
 def recorded(incidents: Incidents, subject: Subject, incident: Incident) -> Incidents:

@@ -25,8 +25,16 @@ from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec
 from ledger.reducers.candidates import concerned, list_under
 from ledger.reducers.replacing import replace
-from ledger.reducers.world import Causes, Mark, OpenRefusal, Question, Retries, World
-from ledger.units import ClusterName, DecisionNumber
+from ledger.reducers.world import (
+    Causes,
+    Mark,
+    OpenRefusal,
+    Question,
+    Retries,
+    World,
+    next_deadline,
+)
+from ledger.units import ClusterName, DecisionNumber, Microseconds
 
 WAITS_FOR_CLUSTER: Final = "cluster"
 """For another cluster, or another state of one."""
@@ -39,6 +47,9 @@ WAITS_FOR_WISH: Final = "specification"
 
 WAITS_FOR_NOTHING: Final = "nothing"
 """It was asked once and is not open."""
+
+LATEST: Final = Microseconds(253_402_300_799_999_999)
+"""The end of the year 9999: no clock or calendar tells what is later, and nobody waits for it."""
 
 Hook = tuple[str, ...]
 """What a refusal waits for, as it is listed: ("nodes", cluster) for deployments, ("disks",) for
@@ -76,6 +87,14 @@ def is_owed(world: World) -> bool:
     if not world.retries.marked or world.policy.hold:
         return False
     return bool(begun(world).retries.marked)
+
+
+def due_at(world: World) -> Microseconds | None:
+    """From which moment on the passing of time alone has something to do; None where it never has."""
+    if is_owed(world):
+        return world.now
+    deadline = next_deadline(world)
+    return None if deadline is None or deadline > LATEST else deadline
 
 
 def _set_late(retries: Retries, question: Question) -> bool:

@@ -15,7 +15,7 @@ Nothing is decided again here: whether the decisions follow from the events is f
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.facts import genesis as geneses
 from ledger.facts.decision import Decision, from_record
@@ -42,10 +42,11 @@ from ledger.replay.report import Divergence, Report
 from ledger.replay.stored_rows import StoredRows, difference
 from ledger.replay.told_events import IDENTITIES, ToldEvents, identities
 from ledger.replay.verify import OnProgress, Verified, reported, verify
-from ledger.units import LEDGER_FLEET, Position
+from ledger.units import LEDGER_FLEET, DecisionNumber, Position
 from ledger.views.allocations import TASK_MOVES, task_rows
 from ledger.views.deployments import BINDINGS, DEPLOYMENTS, binding_rows, deployment_rows
 from ledger.views.disk_placements import DISK_PLACEMENTS, disk_placement_rows
+from ledger.views.incidents import ENDED_INCIDENTS
 from ledger.views.projection import DIVISIONS, division_rows
 from ledger.views.proposals import ENDED_PROPOSALS, ended_proposals
 from ledger.views.refusals import ENDED_REFUSALS
@@ -78,6 +79,9 @@ OF_DECISIONS: Final[tuple[tuple[Table, Callable[..., list[Row]]], ...]] = (
     (TASK_MOVES, task_rows),
 )
 """The rows that are written with a decision and never again."""
+
+CURSORS: Final = Table("decided", ("fleet", "through", "due_at_micros"), key=2)
+"""What of a cursor the trees do not tell."""
 
 LARGEST: Final = 2**63 - 1
 
@@ -125,7 +129,12 @@ async def _derived(
         later = await connection.fetchval(
             "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
         )
-    rows = _Projected(connection, fleet, whole=later is None)
+        older = await connection.fetchrow(
+            "SELECT through, decisions FROM ledger.decided_by_older WHERE fleet = $1", fleet.number
+        )
+    rows = _Projected(
+        connection, fleet, whole=later is None, older=Older(*older) if older else NO_OLDER
+    )
     answers = GivenAnswers(connection, fleet)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
@@ -216,12 +225,26 @@ async def _follow(
     return None
 
 
+class Older(NamedTuple):
+    """How far a fleet was decided by a release that told less."""
+
+    through: Position
+    """No cursor up to here tells what time alone has to do."""
+    decisions: DecisionNumber
+    """Of incidents recorded before it nobody wrote down when they ended."""
+
+
+NO_OLDER: Final = Older(Position(-1), DecisionNumber(0))
+
+
 class _Projected:
     """What is written once of decisions and events, page after page."""
 
-    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool) -> None:
-        self.in_force = InForce(fleet.number, whole=whole)
+    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool, older: Older) -> None:
+        self.in_force = InForce(fleet.number, whole=whole, incidents_from=older.decisions)
         self._fleet = fleet.number
+        self._older = older
+        self._cursors = StoredRows(connection, fleet, CURSORS, by="through")
         self._decisions = StoredRows(
             connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
         )
@@ -232,7 +255,7 @@ class _Projected:
         self._effects = StoredRows(connection, fleet, EFFECTS, by="position")
         self._ended = [
             StoredRows(connection, fleet, table, by="position")
-            for table in (ENDED_REFUSALS, ENDED_PROPOSALS)
+            for table in (ENDED_REFUSALS, ENDED_INCIDENTS, ENDED_PROPOSALS)
         ]
         self._past = {
             state.table: StoredRows(connection, fleet, past_table(state), by="until_position")
@@ -251,20 +274,27 @@ class _Projected:
                 (stored, rows(fleet, decisions), made) for stored, rows in self._of_decisions
             ]
         effects = [(fleet, position, effect) for position, effect in sorted(page.effects.items())]
-        over, past = self.in_force.take(page)
+        turned = self.in_force.take(page)
         compared += [
             (self._effects, effects, through),
-            (self._ended[0], over, through),
-            (self._ended[1], ended_proposals(fleet, decisions, page.ended), through),
+            (self._ended[0], turned.refusals, through),
+            (self._ended[1], turned.incidents, through),
+            (self._ended[2], ended_proposals(fleet, decisions, page.ended), through),
         ]
         compared += [
-            (self._past[name], rows, through) for name, rows in past.items() if name in self._past
+            (self._past[name], rows, through)
+            for name, rows in turned.were.items()
+            if name in self._past
         ]
         for stored, expected, last in compared:
             different = difference(stored.table, expected, await stored.through(last))
             if different is not None:
                 return _located(stored.table, *different, positions)
-        return None
+        cursors = await self._cursors.through(through)
+        told = [row for row in cursors if row[1] > self._older.through]
+        due = [(fleet, at, page.due_at.get(at)) for _, at, _ in told]
+        different = difference(CURSORS, due, told)
+        return None if different is None else _located(CURSORS, *different, positions)
 
     async def end(self, page: Followed, decisions: int) -> Divergence | None:
         """Whether there are rows of what was never decided."""
@@ -304,7 +334,7 @@ def _located(
     """Where a row belongs: its decision, and the event that made it due."""
     told = dict(zip(table.columns, row, strict=True))
     number = told.get("number")
-    position = told.get("until_position", told.get("position"))
+    position = told.get("until_position", told.get("position", told.get("through")))
     if position is None and number is not None:
         position = positions.get(number)
     return replace(trouble, position=position, decision=number)

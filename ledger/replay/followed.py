@@ -12,12 +12,14 @@ from ledger.admission import answering
 from ledger.facts.decision import Decision
 from ledger.facts.event import Event
 from ledger.log.decisions import Effect
+from ledger.reducers import incidents
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
+from ledger.reducers.retries import due_at
 from ledger.reducers.world import Account, World
-from ledger.units import Position, Subject
-from ledger.views.released import Ended, Released
+from ledger.units import Microseconds, Position, Subject
+from ledger.views.released import Ended, Released, Righted
 
 
 @dataclass(slots=True)
@@ -28,7 +30,10 @@ class Followed:
     decisions: list[Decision] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
+    righted: list[Righted] = field(default_factory=list)
     effects: dict[Position, Effect] = field(default_factory=dict)
+    due_at: dict[Position, Microseconds | None] = field(default_factory=dict)
+    """From when on, after each of them, the passing of time alone had something to do."""
     disks: list[tuple[Position, DiskBook]] = field(default_factory=list)
     """Pages of the book, each as it was after an event that turned it."""
     jobs: list[tuple[Position, JobBook]] = field(default_factory=list)
@@ -46,6 +51,7 @@ class Followed:
             turned.update(world.turned)
             self.world = world
         self._turn(self.world, event.position, turned)
+        self.due_at[event.position] = due_at(self.world)
         if self.world.last_effect != "applied":
             self.effects[event.position] = self.world.last_effect
         self.decisions += decisions
@@ -54,12 +60,15 @@ class Followed:
 
     def forget(self) -> None:
         """Begin anew with what was gathered; the World stays."""
-        self.decisions, self.ended, self.released, self.effects = [], [], [], {}
+        self.decisions, self.ended, self.released, self.righted = [], [], [], []
+        self.effects, self.due_at = {}, {}
         self.disks, self.jobs, self.queues, self.answers = [], [], [], []
 
     def _gather(self, world: World, position: Position) -> None:
         self.ended += [(*one, position) for one in world.ended]
         self.released += [Released(*one, position) for one in world.released]
+        over = incidents.righted(world.incidents, world.decisions)
+        self.righted += [Righted(*one, position) for one in over]
 
     def _turn(self, world: World, position: Position, turned: set[Account]) -> None:
         of: dict[str, list[Subject]] = {"node": [], "disk": [], "job": [], "queue": []}

@@ -7,7 +7,7 @@ held against its table as it comes.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ledger.log.database import Connection, refusals_named
 from ledger.log.fleets import Fleet
@@ -16,15 +16,18 @@ from ledger.reducers.world import World
 from ledger.replay.followed import Followed
 from ledger.replay.report import Divergence
 from ledger.replay.stored_rows import StoredRows, shown, unlike
-from ledger.units import Subject
+from ledger.units import DecisionNumber, Subject
 from ledger.views.allocations import share_changes, total_changes, weight_changes
 from ledger.views.books import disk_changes, job_changes, queue_changes
+from ledger.views.incidents import happenings
+from ledger.views.incidents import settle as incidents_settled
 from ledger.views.node_books import NODE_BOOKS, page_rows
 from ledger.views.past import (
     DISK_BOOKS,
     FAIR_SHARES,
     JOB_BOOKS,
     NAMESPACE_WEIGHTS,
+    OPEN_INCIDENTS,
     OPEN_REFUSALS,
     PLACED_BY,
     PLACEMENTS,
@@ -49,6 +52,7 @@ STATES: Final = (
     NAMESPACE_WEIGHTS,
     SHARED_TOTALS,
     OPEN_REFUSALS,
+    OPEN_INCIDENTS,
     DISK_BOOKS,
     JOB_BOOKS,
     QUEUE_BOOKS,
@@ -69,12 +73,25 @@ def past_table(state: State) -> Table:
     return Table(f"past_{state.table}", columns, key=3 + len(state.key))
 
 
+class Turned(NamedTuple):
+    """What a page of history brought to an end."""
+
+    refusals: list[Row]
+    incidents: list[Row]
+    were: dict[str, list[Row]]
+    """By the table of the state: what held until something else did."""
+
+
 class InForce:
     """What holds after the history read so far."""
 
-    def __init__(self, fleet: int, *, whole: bool) -> None:
-        """``whole``: what was in force before was kept since the fleet began."""
+    def __init__(self, fleet: int, *, whole: bool, incidents_from: DecisionNumber) -> None:
+        """``whole``: what was in force before was kept since the fleet began.
+
+        Of incidents that were recorded before ``incidents_from`` it was not kept when they ended.
+        """
         self._fleet = fleet
+        self._incidents_from = incidents_from
         self._whole = whole
         self._places: dict[Placed, dict[Where, Held]] = {}
         self._open: dict[Question, Open] = {}
@@ -83,8 +100,8 @@ class InForce:
             state.table: {} for state in STATES if state not in (PLACEMENTS, OPEN_REFUSALS)
         }
 
-    def take(self, page: Followed) -> tuple[list[Row], dict[str, list[Row]]]:
-        """Go on with a page of history: the rows of the refusals that it ended, and of what was."""
+    def take(self, page: Followed) -> Turned:
+        """Go on with a page of history."""
         decisions, ended, released = page.decisions, page.ended, page.released
         moves = placements_turned(decisions, ended, released)
         places, by = turn_places(self._places, moves)
@@ -110,7 +127,14 @@ class InForce:
         over, past[OPEN_REFUSALS.table] = settle(self._fleet, open_, turn)
         self._open |= open_
         self._questions |= {one.number: question for question, one in open_.items()}
-        return over, {table: list(map(self._was, spans)) for table, spans in past.items()}
+        righted, past[OPEN_INCIDENTS.table] = incidents_settled(
+            self._fleet,
+            self._rows[OPEN_INCIDENTS.table],
+            happenings(decisions, page.righted),
+            first=self._incidents_from,
+        )
+        were = {table: list(map(self._was, spans)) for table, spans in past.items()}
+        return Turned(over, righted, were)
 
     async def end(self, connection: Connection, fleet: Fleet, world: World) -> Divergence | None:
         """Hold all of it against what is stored."""

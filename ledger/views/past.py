@@ -65,6 +65,11 @@ OPEN_REFUSALS: Final = State(
     ("wanted", "subject"),
     ("number", "reason", "waits_for"),
 )
+OPEN_INCIDENTS: Final = State(
+    "open_incidents",
+    ("subject", "what", "node"),
+    ("number",),
+)
 DISK_BOOKS: Final = State(
     "disk_books",
     ("cluster", "node", "disk"),

@@ -32,6 +32,10 @@ class FleetStanding:
     undecided_since: datetime | None
     lag_seconds: float | None
     """None on the event clock, which does not tell how long an event has waited."""
+    next_deadline: datetime | None
+    """From when on time alone decides something."""
+    overdue_seconds: float | None
+    """How long ago that was, 0 where it is to come; None on the event clock."""
     event_root: str | None
     decision_root: str | None
     decider: str | None
@@ -39,6 +43,7 @@ class FleetStanding:
     standby: Sequence[str]
     """Deciders that would take over."""
     open_refusals: int
+    open_incidents: int
     quarantined: int
     """Messages in quarantine that name this fleet and still wait."""
     snapshot: int | None
@@ -75,7 +80,10 @@ class Waiting:
     """What a person should look at."""
 
     quarantined: int
+    open_incidents: int
+    """Contradictions of a book that last."""
     incidents: int
+    """All there ever were, those of partitions too."""
     halted: int
     halted_partitions: Sequence[HaltedPartition]
     stops: Sequence[StoppedFleet]
@@ -89,7 +97,9 @@ class Lag(NamedTuple):
     decisions: int
     undecided: int
     lag_seconds: float | None
+    overdue_seconds: float | None
     open_refusals: int
+    open_incidents: int
     behind_snapshot: int
     """Decided events that no snapshot has."""
 
@@ -139,8 +149,9 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
         "SELECT v.fleet, v.clock, v.created_at, v.incarnation,"
         "       v.events, nullif(v.events, 0) - 1,"
         "       v.decisions, v.decided_through, v.undecided, v.undecided_since, v.lag_seconds,"
+        "       v.next_deadline, v.overdue_seconds,"
         "       v.event_root, v.decision_root, l.holder, l.since,"
-        "       coalesce(s.holders, '{}'), v.open_refusals, coalesce(q.waiting, 0),"
+        "       coalesce(s.holders, '{}'), v.open_refusals, v.open_incidents, coalesce(q.waiting, 0),"
         "       n.position, n.written_at"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN ledger_api.leases l"
@@ -161,8 +172,8 @@ async def fleets(connection: asyncpg.Connection) -> list[FleetStanding]:
 async def lags(connection: asyncpg.Connection) -> list[Lag]:
     """How far each fleet is decided, by name, without the ledger's own."""
     rows = await connection.fetch(
-        "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.open_refusals,"
-        "       coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
+        "SELECT v.fleet, v.decisions, v.undecided, v.lag_seconds, v.overdue_seconds,"
+        "       v.open_refusals, v.open_incidents, coalesce(v.decided_through, -1) - coalesce(n.position, -1)"
         "  FROM ledger_api.fleets v"
         "  LEFT JOIN (SELECT fleet, max(position) AS position FROM ledger_api.snapshots"
         "              WHERE kept GROUP BY fleet) n ON n.fleet = v.fleet"
@@ -205,6 +216,7 @@ async def waiting(connection: asyncpg.Connection) -> Waiting:
     """What a person should look at: counts, and the partitions and fleets that stand still."""
     counts = await connection.fetchrow(
         "SELECT (SELECT count(*) FROM ledger_api.quarantine WHERE outcome IS NULL),"
+        "       (SELECT count(*) FROM ledger_api.open_incidents),"
         "       (SELECT count(*) FROM ledger_api.incidents)"
     )
     halted = await connection.fetch(
@@ -216,9 +228,10 @@ async def waiting(connection: asyncpg.Connection) -> Waiting:
         "  FROM ledger_api.stops WHERE stands ORDER BY fleet, stopped_at, component"
     )
     assert counts is not None, "counts are always one row"
-    quarantined, incidents = counts
+    quarantined, open_incidents, incidents = counts
     return Waiting(
         quarantined,
+        open_incidents,
         incidents,
         len(halted),
         [HaltedPartition(*row) for row in halted],

@@ -1,4 +1,4 @@
-"""What an event by itself took away, as the projections are told of it."""
+"""What ended or was taken away without a decision that says so, as the projections are told of it."""
 
 from typing import NamedTuple
 
@@ -22,3 +22,15 @@ class Released(NamedTuple):
     """Which ones, where they are tasks."""
     position: int
     """Of the event."""
+
+
+class Righted(NamedTuple):
+    """An incident that was recorded, and is over."""
+
+    subject: str
+    what: str
+    node: str
+    before: int
+    """The next decision when it ended: it was recorded by the last one of the kind before this number."""
+    position: int
+    """Of the event that ended it, or that a decision was made about which did."""

@@ -30,6 +30,7 @@ from ledger.views.books import (
 )
 from ledger.views.deployments import BINDINGS, DEPLOYMENTS, binding_rows, deployment_rows
 from ledger.views.disk_placements import DISK_PLACEMENTS, disk_placement_rows
+from ledger.views.incidents import open_incidents
 from ledger.views.node_books import Page, put_pages
 from ledger.views.past import (
     DISK_BOOKS,
@@ -45,7 +46,7 @@ from ledger.views.past import (
 from ledger.views.projection import DIVISIONS, division_rows, placements
 from ledger.views.proposals import ENDED_PROPOSALS, ended_proposals
 from ledger.views.refusals import open_refusals
-from ledger.views.released import Ended, Released
+from ledger.views.released import Ended, Released, Righted
 from ledger.views.running_tasks import task_changes
 from ledger.views.table import write_all
 
@@ -57,6 +58,7 @@ class Told:
     decisions: Sequence[Decision]
     ended: Sequence[Ended]
     released: Sequence[Released]
+    righted: Sequence[Righted]
     nodes: Sequence[Page]
     """Those of which the book says something else, as it is at the end of the batch."""
     disks: Sequence[tuple[int, DiskPage]]
@@ -79,6 +81,7 @@ async def show(connection: asyncpg.Connection, fleet: int, told: Told) -> None:
     states = [
         *placements(decisions, ended, released),
         open_refusals(fleet, decisions, ended),
+        open_incidents(fleet, decisions, told.righted),
         turning(RUNNING_TASKS, task_changes(decisions, released)),
         turning(FAIR_SHARES, share_changes(decisions)),
         turning(NAMESPACE_WEIGHTS, weight_changes(decisions)),

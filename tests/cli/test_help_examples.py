@@ -26,7 +26,7 @@ HISTORY: Final = (
 
 OF_SHOP: Final = {
     'sql "SELECT * FROM open_refusals"': 0,
-    'sql "SELECT * FROM incidents"': 0,
+    'sql "SELECT * FROM open_incidents"': 0,
     'sql "SELECT * FROM conservation"': 0,
     'sql "SELECT * FROM placements"': 0,
     "verify --fleet shop --deep": 0,

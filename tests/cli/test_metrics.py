@@ -28,6 +28,7 @@ from ledger.errors import LogUnavailable
 from ledger.log import lines
 from ledger.log.database import connect
 from ledger.views.reading import Lag
+from tests.engine.test_the_book_in_sql import Story
 from tests.events_for_tests import cluster_line, workload_line
 from tests.feeding import until
 
@@ -88,6 +89,7 @@ def test_only_what_is_said_of_a_fleet_is_told_by_fleet() -> None:
     assert by_fleet == {
         "ledger_lag_events",
         "ledger_lag_seconds",
+        "ledger_open_incidents",
         "ledger_open_refusals",
         "ledger_snapshot_behind_events",
     }
@@ -114,7 +116,9 @@ def test_every_count_is_told_once() -> None:
 
 def test_labels_are_bounded() -> None:
     standing = collecting.Standing()
-    many = tuple(Lag(f"f{number:05d}", 0, number, None, 1, 0) for number in range(FLEETS_NAMED + 7))
+    many = tuple(
+        Lag(f"f{number:05d}", 0, number, None, None, 1, 0, 0) for number in range(FLEETS_NAMED + 7)
+    )
     standing.observed = collecting.Observed(many)
     lag = next(standing.collect())
 
@@ -125,6 +129,24 @@ def test_labels_are_bounded() -> None:
     reasons = collecting.bounded({f"r{number:05d}": 1 for number in range(REASONS_NAMED + 7)})
     assert len(reasons) == REASONS_NAMED + 1
     assert reasons[OTHERS] == 7
+
+
+def test_a_deadline_that_nobody_reaches_is_lag() -> None:
+    standing = collecting.Standing()
+    standing.observed = collecting.Observed(
+        (
+            Lag("behind", 1, 2, 9.0, 3.0, 0, 0, 0),
+            Lag("event", 1, 0, None, None, 0, 0, 0),
+            Lag("idle", 1, 0, 0.0, 0.0, 0, 0, 0),
+            Lag("overdue", 1, 0, 0.0, 40.0, 0, 0, 0),
+        )
+    )
+    (told,) = (one for one in standing.collect() if one.name == "ledger_lag_seconds")
+
+    by_fleet = {sample.labels["fleet"]: sample.value for sample in told.samples}
+    assert by_fleet.keys() == {"behind", "idle", "overdue"}
+    assert (by_fleet["idle"], round(by_fleet["behind"])) == (0, 9)
+    assert round(by_fleet["overdue"]) == 40
 
 
 def fetched(address: str) -> dict[str, float]:
@@ -174,6 +196,11 @@ async def serving(*words: str) -> AsyncIterator[str]:
 async def test_what_a_decider_does_can_be_fetched(
     database_url: str, command: tuple[str, ...]
 ) -> None:
+    story = Story()
+    story.cluster("m1")
+    story.node("n1", memory=6)
+    story.pod("proxy", "n1", None, request={"memory": 5})
+    story.node("n1", memory=4)
     connection = await connect(database_url, None)
     await lines.ingest(
         connection,
@@ -182,6 +209,7 @@ async def test_what_a_decider_does_can_be_fetched(
             workload_line(1, replicas=4, weights={"c1": 1}),
             workload_line(2, replicas=2, name="till", weights={"c9": 1}),
             b"{",
+            *story.lines,
         ],
     )
     await connection.close()
@@ -190,18 +218,19 @@ async def test_what_a_decider_does_can_be_fetched(
 
         async def seen() -> bool:
             said = await asyncio.to_thread(fetched, address)
-            return said.get("ledger_open_refusals fleet=test") == 1
+            return said.get("ledger_open_incidents fleet=test") == 1
 
         await until(seen)
         said = await asyncio.to_thread(fetched, address)
 
     assert address.startswith("http://127.0.0.1:")
-    assert said["ledger_decide_events_total"] == 3
+    assert said["ledger_decide_events_total"] == 7
     assert said["ledger_decide_decisions_total kind=division"] == 1
     assert said["ledger_decide_decisions_total kind=refusal"] == 1
     assert said["ledger_decide_batches_total"] >= 1
     assert said["ledger_decide_leases_held"] == 1
     assert said["ledger_decide_leases_standby"] == 0
+    assert said["ledger_open_incidents fleet=test"] == 1
     assert said["ledger_lag_events fleet=test"] == 0
     assert said["ledger_lag_seconds fleet=test"] == 0
     assert said["ledger_quarantine_waiting"] == 1

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -21,6 +22,7 @@ from ledger.log import lines
 from ledger.log.database import connect
 from ledger.views.reading import PAGE, Lag
 from tests.engine.deciding import decide_all
+from tests.engine.test_the_book_in_sql import Story
 from tests.events_for_tests import cluster_line, workload_line
 
 Process = asyncio.subprocess.Process
@@ -173,7 +175,9 @@ async def test_an_unknown_fleet_is_said_so(database_url: str) -> None:
 
 
 def test_of_many_fleets_those_furthest_behind_are_shown() -> None:
-    lags = [Lag(f"f{number:02d}", 1, number, 1.5, 0, 0) for number in range(FLEETS_SHOWN + 5)]
+    lags = [
+        Lag(f"f{number:02d}", 1, number, 1.5, 0.0, 0, 0, 0) for number in range(FLEETS_SHOWN + 5)
+    ]
     console = Console(width=100, record=True, file=StringIO())
 
     console.print(fleets_table(lags))
@@ -259,8 +263,56 @@ def test_status_says_how_everything_stands(database_url: str, ledger: Command) -
     assert said["halted_partitions"][0]["reason"] == "topic_recreated"
     assert "tests since" in shown
     assert "heir" in shown
-    assert "1 in quarantine, 0 incidents, 1 partition halted" in shown
+    assert "1 in quarantine, 0 open incidents, 1 partition halted" in shown
     assert "ledger.cluster/3 stands still since" in shown
+
+
+async def contradicted(database_url: str) -> None:
+    """Two nodes that declare less than is held on them; one of them grows back."""
+    story = Story()
+    story.cluster("m1")
+    for name in ("n1", "n2"):
+        story.node(name, memory=6)
+        story.pod(f"proxy-{name}", name, None, request={"memory": 5})
+        story.node(name, memory=4)
+    story.node("n1", memory=6)
+    await ingested(database_url, story.lines)
+    await decide_all(database_url)
+
+
+async def overdue(database_url: str) -> None:
+    """A fleet whose decider went away while it waited for something."""
+    await ingested(database_url, [cluster_line(1)])
+    connection = await connect(database_url, None)
+    await connection.execute(
+        "INSERT INTO ledger.decided (fleet, through, decisions, epoch, due_at_micros)"
+        " SELECT number, 0, 0, 1, extract(epoch FROM timestamptz '2026-01-05 10:00Z') * 1000000"
+        "   FROM ledger.fleets WHERE name = 'test'"
+    )
+    await connection.close()
+
+
+def test_status_counts_incidents_that_last(database_url: str, ledger: Command) -> None:
+    asyncio.run(contradicted(database_url))
+
+    said = json.loads(ledger("status", "--json").stdout)
+
+    assert (said["open_incidents"], said["incidents"]) == (1, 2)
+    assert said["fleets"][0]["open_incidents"] == 1
+    assert "0 in quarantine, 1 open incident, 0 partitions halted" in ledger("status").stdout
+
+
+def test_status_says_that_a_deadline_is_overdue(database_url: str, ledger: Command) -> None:
+    asyncio.run(overdue(database_url))
+
+    (fleet,) = json.loads(ledger("status", "--json").stdout)["fleets"]
+    shown = ledger("status").stdout
+
+    assert fleet["next_deadline"] == "2026-01-05T10:00:00+00:00"
+    assert fleet["overdue_seconds"] > 86400
+    assert (fleet["lag_seconds"], fleet["undecided"]) == (0, 0)
+    assert re.search(r"^test: a deadline is overdue by \d+ d \d+ h$", shown, re.MULTILINE)
+    assert re.search(r"^test +0 +0 +0 \(\d+ d \d+ h\)", shown, re.MULTILINE)
 
 
 def test_fleets_lists_one_a_line(database_url: str, ledger: Command) -> None:

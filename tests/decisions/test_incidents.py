@@ -8,8 +8,9 @@ from immutables import Map
 from ledger.facts.decision import from_record, record
 from ledger.reducers.book import NO_HOLDING, NOTHING_HELD, Change, Holding, changed, short
 from ledger.reducers.evolve import follow
+from ledger.reducers.incidents import Righted
 from ledger.reducers.rooms import with_holdings
-from ledger.units import Bytes, Subject
+from ledger.units import Bytes, DecisionNumber, Subject
 from tests.histories import (
     History,
     cluster_up,
@@ -21,6 +22,7 @@ from tests.histories import (
     only,
     pod_gone,
     pod_seen,
+    policy,
     workload_up,
 )
 
@@ -123,3 +125,21 @@ def test_an_incident_reads_back_as_it_was_written_and_folds_to_the_same_world() 
         assert read == list(step.decisions)
         world = follow(world, event, read)
     assert world == log.world
+
+
+def test_what_ends_is_told_with_the_event_that_ended_it() -> None:
+    log = with_a_pod(6)
+    told = only(log.add(node_up("m1", "n1", memory=5)))
+    assert log.add(node_up("m1", "n1", memory=4)).righted == (), "it lasts"
+
+    assert log.add(node_up("m1", "n1", memory=6)).righted == (
+        Righted(NODE, "over_committed", NODE, before=DecisionNumber(told.number + 1)),
+    )
+    assert log.add(node_up("m1", "n1", memory=7)).righted == ()
+
+
+def test_what_was_never_recorded_does_not_end() -> None:
+    log = with_a_pod(6)
+    log.add(policy({"hold": True}))
+    log.add(node_up("m1", "n1", memory=5))
+    assert log.add(node_up("m1", "n1", memory=6)).righted == ()

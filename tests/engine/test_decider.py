@@ -234,6 +234,7 @@ async def test_a_replaced_holder_writes_nothing(anybody: asyncpg.Connection) -> 
             through=Position(0),
             decisions=[],
             effects={},
+            due_at=None,
             project=nothing_to_show,
         )
 
@@ -256,6 +257,7 @@ async def test_a_holder_that_fell_behind_writes_nothing(anybody: asyncpg.Connect
             through=Position(through),
             decisions=[],
             effects={},
+            due_at=None,
             project=nothing_to_show,
         )
 

@@ -26,7 +26,12 @@ from ledger.reducers.replicas import no_disks
 from ledger.reducers.reservations import Reserved
 from ledger.reducers.sightings import Crew
 from ledger.reducers.world import NO_ROOM, World, begin
+from ledger.replay.followed import Followed
 from ledger.units import Bytes, ClusterName, DecisionNumber, Incarnation, NodeName, Subject
+from ledger.views.incidents import happenings, settle
+from ledger.views.past import Standing
+from ledger.views.released import Righted
+from ledger.views.table import Row
 from tests.histories import (
     DAY,
     SECOND,
@@ -178,6 +183,35 @@ def test_an_incident_is_recorded_once_while_it_lasts_and_never_under_hold(
         assert step.world.incidents.untold == NO_INCIDENTS.untold
         for one in step.world.incidents.told:
             assert one in before or one in found or any(made.deadline for made in step.decisions)
+
+
+@long_histories
+@given(histories)
+def test_what_is_shown_as_open_is_what_lasts_and_what_was_recorded_of_it_last(
+    history: list[tuple[Fact, int]],
+) -> None:
+    log = History()
+    standing: dict[Row, Standing] = {}
+    followed = Followed(log.world)
+    recorded: dict[Row, int] = {}
+    for fact, after in history:
+        step = log.add(fact, after=after)
+        position = log.events[-1].position
+        recorded |= {
+            (made.subject, made.outcome.what, made.outcome.node): made.number
+            for made in step.decisions
+            if isinstance(made.outcome, Incident)
+        }
+        righted = [Righted(*one, position) for one in step.righted]
+
+        settle(1, standing, happenings(step.decisions, righted))
+
+        assert standing.keys() == {tuple(one) for one in step.world.incidents.told}
+        for row, (says, _) in standing.items():
+            assert says == (recorded[row],)
+        followed.forget()
+        followed.take(log.events[-1], step.decisions)
+        assert followed.righted == righted
 
 
 @long_histories

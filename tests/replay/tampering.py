@@ -91,6 +91,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "disk_placements": ("fleet", "number", "replica"),
     "task_moves": ("fleet", "number", "task"),
     "ended_refusals": ("fleet", "number"),
+    "ended_incidents": ("fleet", "number"),
     "ended_proposals": ("fleet", "number"),
     "placements": ("fleet", "kind", "subject", "cluster", "node", "disk"),
     "placed_by": ("fleet", "kind", "subject"),
@@ -99,6 +100,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "namespace_weights": ("fleet", "namespace"),
     "shared_totals": ("fleet", "resource"),
     "open_refusals": ("fleet", "wanted", "subject"),
+    "open_incidents": ("fleet", "subject", "what", "node"),
     "node_books": ("fleet", "cluster", "node"),
     "disk_books": ("fleet", "cluster", "node", "disk"),
     "job_books": ("fleet", "namespace", "job"),
@@ -126,6 +128,14 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "past_namespace_weights": ("fleet", "until_position", "from_position", "namespace"),
     "past_shared_totals": ("fleet", "until_position", "from_position", "resource"),
     "past_open_refusals": ("fleet", "until_position", "from_position", "wanted", "subject"),
+    "past_open_incidents": (
+        "fleet",
+        "until_position",
+        "from_position",
+        "subject",
+        "what",
+        "node",
+    ),
     "past_disk_books": ("fleet", "until_position", "from_position", "cluster", "node", "disk"),
     "past_job_books": ("fleet", "until_position", "from_position", "namespace", "job"),
     "past_queue_books": ("fleet", "until_position", "from_position", "queue", "namespace"),
@@ -229,6 +239,28 @@ def history() -> list[bytes]:
         more = {"id": f"{place}", "time": events[place]["time"], "type": type_, "data": data}
         events.insert(place, told | more)
     return [orjson.dumps(event) for event in events]
+
+
+def contradictions() -> list[bytes]:
+    """A node that declares less than is held on it, twice: the second time it stays so."""
+    node = cluster_line(
+        1, fleet=OTHER, type="ledger.cluster.node.upserted.v1", subject="c1/n1", id="node"
+    )
+    pod = {"cluster": "c1", "namespace": "shop", "name": "proxy", "node": "n1"}
+    seen = cluster_line(
+        1,
+        fleet=OTHER,
+        type="ledger.workload.pod.observed.v1",
+        subject="c1/shop/proxy",
+        id="pod",
+        data=pod | {"request": {"memory": 5}},
+    )
+    sizes = [
+        orjson.loads(node)
+        | {"id": f"node-{place}", "data": {"cluster": "c1", "name": "n1", "memory": memory}}
+        for place, memory in enumerate((6, 4, 6, 3))
+    ]
+    return [orjson.dumps(sizes[0]), seen, *map(orjson.dumps, sizes[1:])]
 
 
 class NotTaken(AssertionError):
@@ -447,6 +479,7 @@ REWOUND: Final = {
     "receipts": "number",
     "quarantine": "position",
     "ended_refusals": "number",
+    "ended_incidents": "number",
 }
 """Tables that grow at one end."""
 
@@ -612,7 +645,8 @@ async def _told(connection: asyncpg.Connection, url: str, folder: Path) -> None:
             connection, [cluster_line(1, fleet=OTHER, id="told again")], clock="wall"
         )
         await _decided(url)
-        await lines.ingest(connection, [workload_line(41, replicas=50, fleet=OTHER)], clock="wall")
+        last = [workload_line(41, replicas=50, fleet=OTHER), *contradictions()]
+        await lines.ingest(connection, last, clock="wall")
         await _decided(url)
         await sealer.round(connection)
     await _recovered(connection, folder)

@@ -117,6 +117,7 @@ SEEN: Final = (
     "SELECT kind, subject, cluster, node, count, number, since_position FROM ledger_api.placements",
     "SELECT number, cluster, weight, replicas, residual, branch FROM ledger_api.divisions",
     "SELECT number, position, kind_wanted, subject, reason FROM ledger_api.open_refusals",
+    "SELECT position, kind, address, open, ended_position FROM ledger_api.incidents",
     "SELECT position, type, subject, effect FROM ledger_api.events",
     "SELECT namespace, job, task, queue, cluster, node, number FROM ledger_api.running_tasks",
     "SELECT * FROM ledger_api.node_books",

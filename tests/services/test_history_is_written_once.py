@@ -15,6 +15,7 @@ CHANGEABLE = {
     "leases",
     "namespace_weights",
     "node_books",
+    "open_incidents",
     "open_refusals",
     "placed_by",
     "placements",

@@ -26,6 +26,7 @@ from tests.postgres import Postgres
 
 STATES: Final = (
     *("placements", "running_tasks", "fair_shares", "open_refusals", "refusals", "proposals"),
+    "open_incidents",
     *("disk_books", "job_books", "queue_books"),
 )
 

@@ -17,6 +17,7 @@ CURRENT: Final = {
     "running_tasks": {"running_tasks", "job_books"},
     "fair_shares": {"fair_shares", "namespace_weights", "shared_totals"},
     "open_refusals": {"open_refusals", "decisions"},
+    "open_incidents": {"open_incidents"},
     "node_books": {"node_books"},
     "disk_books": {"disk_books"},
     "job_books": {"job_books"},

@@ -43,8 +43,8 @@ LAG_EVENTS = Metric(
 LAG_SECONDS = Metric(
     "ledger_lag_seconds",
     "gauge",
-    "How long the oldest of them has waited; absent for fleets on the event clock.",
-    "As above. This is the one to alert on: an idle fleet shows 0.",
+    "How long the oldest of them has waited, or how long a deadline is overdue if that is longer; absent for fleets on the event clock.",
+    "As above; without events a deadline passed that nobody reached. This is the one to alert on: an idle fleet shows 0.",
     "fleet",
 )
 OPEN_REFUSALS = Metric(
@@ -52,6 +52,13 @@ OPEN_REFUSALS = Metric(
     "gauge",
     "Questions that are refused now and asked again when what they wait for comes.",
     "Something is short: `ledger_api.open_refusals` says what, and for whom.",
+    "fleet",
+)
+OPEN_INCIDENTS = Metric(
+    "ledger_open_incidents",
+    "gauge",
+    "Contradictions of the book that last: nodes that declare less than is held, pods beyond what was placed.",
+    "Something moved without the ledger: `ledger_api.open_incidents` says where, `incidents` by how much.",
     "fleet",
 )
 QUARANTINE_WAITING = Metric(
@@ -440,7 +447,7 @@ PART_STARTED = Metric(
 )
 
 STANDING = (
-    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS, SNAPSHOT_BEHIND),
+    *(LAG_EVENTS, LAG_SECONDS, OPEN_REFUSALS, OPEN_INCIDENTS, SNAPSHOT_BEHIND),
     *(QUARANTINE_WAITING, PARTITIONS_HALTED, OBSERVED_AGE),
 )
 DECIDING = (

@@ -127,19 +127,25 @@ class Standing:
         yield family(
             catalogue.LAG_SECONDS,
             worst(
-                # What waited when it was read has waited since, as far as we know.
-                (one.fleet, one.lag_seconds + (age if one.undecided else 0))
+                (one.fleet, max(_waited(one.lag_seconds, age), _waited(one.overdue_seconds, age)))
                 for one in fleets
-                if one.lag_seconds is not None
+                if one.lag_seconds is not None and one.overdue_seconds is not None
             ),
         )
         refused = worst((one.fleet, one.open_refusals) for one in fleets)
         yield family(catalogue.OPEN_REFUSALS, refused)
+        contradicted = worst((one.fleet, one.open_incidents) for one in fleets)
+        yield family(catalogue.OPEN_INCIDENTS, contradicted)
         behind = worst((one.fleet, one.behind_snapshot) for one in fleets)
         yield family(catalogue.SNAPSHOT_BEHIND, behind)
         yield family(catalogue.QUARANTINE_WAITING, seen.quarantine_waiting)
         yield family(catalogue.PARTITIONS_HALTED, seen.partitions_halted)
         yield family(catalogue.OBSERVED_AGE, age)
+
+
+def _waited(seconds: float, age: float) -> float:
+    """What waited when it was read has waited since, as far as we know."""
+    return seconds + age if seconds else 0.0
 
 
 def worst(values: Iterable[tuple[str, float]]) -> dict[str, float]:
