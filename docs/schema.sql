@@ -2947,7 +2947,8 @@ CREATE TABLE ledger.divisions (
     floor bigint,
     residual boolean,
     previous_replicas bigint NOT NULL,
-    available bigint
+    available bigint,
+    left_out boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
@@ -3510,6 +3511,7 @@ CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
                 END AS "case"
            FROM (ledger.divisions v
              JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
+          WHERE (NOT v.left_out)
         UNION ALL
          SELECT f.name,
             v.number,
@@ -4145,14 +4147,15 @@ CREATE VIEW ledger_api.divisions WITH (security_barrier='true') AS
     v.previous_replicas,
     d.branch,
     (d.reasons ->> 'strategy'::text) AS strategy,
-    v.available
+    v.available,
+    v.left_out
    FROM ((ledger.divisions v
      JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
      JOIN ledger.seen_fleets f ON ((f.number = v.fleet)));
 
 ALTER VIEW ledger_api.divisions OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.divisions IS 'A cluster in a division decision a row: how many replicas it got, and how that number came about.';
+COMMENT ON VIEW ledger_api.divisions IS 'A cluster in a division decision a row: how many replicas it got, and how that number came about; also one that lost what it had.';
 
 COMMENT ON COLUMN ledger_api.divisions.fleet IS 'Name of the fleet.';
 
@@ -4181,6 +4184,8 @@ COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.';
 COMMENT ON COLUMN ledger_api.divisions.strategy IS 'static, webster, dynamic, aggregated or duplicated.';
 
 COMMENT ON COLUMN ledger_api.divisions.available IS 'How many more it could take; null where that was not asked.';
+
+COMMENT ON COLUMN ledger_api.divisions.left_out IS 'True where it had replicas and takes no part any more: it is not ready, removed, not wished for or not selected.';
 
 CREATE VIEW ledger_api.evictions WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
