@@ -314,42 +314,6 @@ $_$;
 
 ALTER FUNCTION ledger.has_partition(p_ordinal bigint) OWNER TO ledger_owner;
 
-CREATE FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    AS $$
-BEGIN
-  RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
-    USING ERRCODE = 'LG014';
-END
-$$;
-
-ALTER FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) OWNER TO ledger_owner;
-
-CREATE TABLE ledger.histories (
-    fleet integer NOT NULL,
-    first bigint NOT NULL
-);
-
-ALTER TABLE ledger.histories OWNER TO ledger_owner;
-
-CREATE VIEW ledger.histories_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    h.first
-   FROM (ledger.histories h
-     JOIN ledger.seen_fleets f ON ((f.number = h.fleet)));
-
-ALTER VIEW ledger.histories_over_time OWNER TO ledger_owner;
-
-CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
- SELECT (ledger.is_decided(fleet, "position") AND (NOT (EXISTS ( SELECT
-            FROM ledger.histories_over_time h
-           WHERE ((h.fleet = is_kept.fleet) AND (h.first > is_kept."position") AND ledger.refuse_position(h.fleet, is_kept."position", h.first))))));
-END;
-
-ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
-
 CREATE FUNCTION ledger.is_recovered(p_topic text, p_partition integer) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'ledger'
@@ -907,7 +871,7 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position"))) r
-   WHERE ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position");
+   WHERE ledger.is_decided(disk_books_as_of.fleet, disk_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1290,7 +1254,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
                    WHERE ((t_1.fleet_number = ( SELECT f.number
                             FROM ledger.seen_fleets f
                            WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) r) t)
-   WHERE ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position");
+   WHERE ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1466,7 +1430,7 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position"))) r
-   WHERE ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position");
+   WHERE ledger.is_decided(open_refusals_as_of.fleet, open_refusals_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1617,10 +1581,7 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
         END AS lag_seconds,
     ( SELECT count(*) AS count
            FROM ledger.open_refusals o
-          WHERE (o.fleet = f.number)) AS open_refusals,
-    COALESCE(( SELECT h.first
-           FROM ledger.histories h
-          WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from
+          WHERE (o.fleet = f.number)) AS open_refusals
    FROM ((((ledger.seen_fleets f
      LEFT JOIN LATERAL ( SELECT h.size,
             h.root,
@@ -1675,8 +1636,6 @@ COMMENT ON COLUMN ledger_api.fleets.lag_seconds IS 'How long that event has wait
 
 COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are refused now; open_refusals has them.';
 
-COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the functions AS OF a position answer: 0, unless it was decided for before such were.';
-
 CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.fleets
     LANGUAGE sql STABLE
     BEGIN ATOMIC
@@ -1702,8 +1661,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      NULL::timestamp with time zone AS timestamptz,
      NULL::double precision AS float8,
      ( SELECT count(*) AS count
-            FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count,
-     v.kept_from
+            FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for)) AS count
     FROM (ledger_api.fleets v
       CROSS JOIN LATERAL ( SELECT (GREATEST(LEAST((v.events - 1), COALESCE(fleets_as_of."position", ('-1'::integer)::bigint)), ('-1'::integer)::bigint) + 1) AS events,
              COALESCE(( SELECT (d.number + 1)
@@ -1734,9 +1692,8 @@ CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone
      t.undecided,
      t.undecided_since,
      t.lag_seconds,
-     t.open_refusals,
-     t.kept_from
-    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from);
+     t.open_refusals
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals);
 END;
 
 ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
@@ -1907,7 +1864,7 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = job_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position"))) r
-   WHERE ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position");
+   WHERE ledger.is_decided(job_books_as_of.fleet, job_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2194,7 +2151,7 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b USING (kind, subject))
-   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"));
+   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_decided(placements_as_of.fleet, placements_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2495,7 +2452,7 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position"))) r
-   WHERE ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position");
+   WHERE ledger.is_decided(queue_books_as_of.fleet, queue_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2815,7 +2772,7 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
                     FROM ledger.seen_fleets f
                    WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position"))) r
       LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))))
-   WHERE ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position");
+   WHERE ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -4949,9 +4906,6 @@ ALTER TABLE ONLY ledger.geneses
 ALTER TABLE ONLY ledger.heads
     ADD CONSTRAINT heads_pkey PRIMARY KEY (fleet, tree, size);
 
-ALTER TABLE ONLY ledger.histories
-    ADD CONSTRAINT histories_pkey PRIMARY KEY (fleet);
-
 ALTER TABLE ONLY ledger.incarnations
     ADD CONSTRAINT incarnations_pkey PRIMARY KEY (fleet, incarnation);
 
@@ -5176,8 +5130,6 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.geneses FOR EACH R
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.heads FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
-CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.histories FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
-
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.incarnations FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.partition_epochs FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5279,8 +5231,6 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.fleets FOR EACH STATEMENT
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.geneses FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.heads FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-
-CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.histories FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.incarnations FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5509,35 +5459,6 @@ GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) TO ledger_maintainer;
-
-REVOKE ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_reader;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_maintainer;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_writer;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_decider;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_publisher;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
-GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_reader;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_writer;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_decider;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_signer;
-
-REVOKE ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_reader;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_maintainer;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_writer;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_decider;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_publisher;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) TO ledger_writer;

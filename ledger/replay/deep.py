@@ -121,11 +121,7 @@ async def _derived(
     trouble = await beginnings.unlike(connection, fleet, begun, size)
     if trouble is not None:
         return trouble
-    with refusals_named():
-        later = await connection.fetchval(
-            "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
-        )
-    rows = _Projected(connection, fleet, whole=later is None)
+    rows = _Projected(connection, fleet)
     answers = GivenAnswers(connection, fleet)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
@@ -219,8 +215,8 @@ async def _follow(
 class _Projected:
     """What is written once of decisions and events, page after page."""
 
-    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool) -> None:
-        self.in_force = InForce(fleet.number, whole=whole)
+    def __init__(self, connection: Connection, fleet: Fleet) -> None:
+        self.in_force = InForce(fleet.number)
         self._fleet = fleet.number
         self._decisions = StoredRows(
             connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
@@ -236,7 +232,7 @@ class _Projected:
         ]
         self._past = {
             state.table: StoredRows(connection, fleet, past_table(state), by="until_position")
-            for state in (STATES if whole else ())
+            for state in STATES
         }
 
     async def compare(self, page: Followed) -> Divergence | None:
@@ -257,9 +253,7 @@ class _Projected:
             (self._ended[0], over, through),
             (self._ended[1], ended_proposals(fleet, decisions, page.ended), through),
         ]
-        compared += [
-            (self._past[name], rows, through) for name, rows in past.items() if name in self._past
-        ]
+        compared += [(self._past[name], rows, through) for name, rows in past.items()]
         for stored, expected, last in compared:
             different = difference(stored.table, expected, await stored.through(last))
             if different is not None:

@@ -72,10 +72,8 @@ def past_table(state: State) -> Table:
 class InForce:
     """What holds after the history read so far."""
 
-    def __init__(self, fleet: int, *, whole: bool) -> None:
-        """``whole``: what was in force before was kept since the fleet began."""
+    def __init__(self, fleet: int) -> None:
         self._fleet = fleet
-        self._whole = whole
         self._places: dict[Placed, dict[Where, Held]] = {}
         self._open: dict[Question, Open] = {}
         self._questions: dict[int, Question] = {}
@@ -115,12 +113,8 @@ class InForce:
     async def end(self, connection: Connection, fleet: Fleet, world: World) -> Divergence | None:
         """Hold all of it against what is stored."""
         for state in STATES:
-            table, rows = now_table(state), self._now(state)
-            if not self._whole and state not in (PLACEMENTS, PLACED_BY):
-                # Since when a row holds was not kept from the beginning, but of places.
-                table = table._replace(columns=table.columns[:-1])
-                rows = (row[:-1] for row in rows)
-            trouble = await _compared(connection, fleet, table, rows, self._by)
+            table = now_table(state)
+            trouble = await _compared(connection, fleet, table, self._now(state), self._by)
             if trouble is not None:
                 return trouble
         return await _compared(connection, fleet, NODE_BOOKS, self._nodes(world), self._by)

@@ -65,7 +65,7 @@ OF_FLEETS: Final = (
     *("disk_placements", "task_moves", "ended_refusals", "ended_proposals"),
     *("placements", "placed_by", "past_placements", "past_placed_by"),
     *("running_tasks", "fair_shares", "open_refusals", "node_books", "disk_books", "job_books"),
-    *("queue_books", "histories", "past_running_tasks", "past_fair_shares"),
+    *("queue_books", "past_running_tasks", "past_fair_shares"),
     *("namespace_weights", "past_namespace_weights", "shared_totals", "past_shared_totals"),
     *("past_open_refusals", "past_disk_books", "past_job_books", "past_queue_books"),
 )

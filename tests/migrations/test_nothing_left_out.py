@@ -1,8 +1,11 @@
-"""What clusters lost by divisions of before is told from then on as of those that are made later."""
+"""What clusters had lost is told of divisions of before, too, and of no fleet only a part of what was in force."""
 
 import json
 from typing import Final
 
+import pytest
+
+from ledger.errors import SetupProblem
 from ledger.log import database, schema
 from tests.migrations.databases import at_schema
 from tests.postgres import Postgres
@@ -61,3 +64,21 @@ async def test_what_clusters_had_lost_before_is_told(postgres: Postgres) -> None
         (1, "shop", "cart", "us", None, 2, 0, True),
     ]
     assert [tuple(row) for row in moved] == [("ap", 0, 1), ("eu", 1, 0), ("us", 0, 2)]
+
+
+async def test_a_fleet_of_which_the_past_was_not_kept_is_refused(postgres: Postgres) -> None:
+    async with at_schema(postgres, BEFORE) as url:
+        connection = await database.connect(url, None)
+        try:
+            await connection.execute(
+                "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'shop', 'event')"
+            )
+            await connection.execute("INSERT INTO ledger.histories (fleet, first) VALUES (1, 100)")
+            with pytest.raises(
+                SetupProblem, match=r"fleet shop: .* before position 100 was not kept"
+            ):
+                await schema.migrate(url, to=AFTER)
+
+            assert await database.schema_version(connection) == BEFORE
+        finally:
+            await connection.close()
