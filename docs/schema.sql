@@ -102,6 +102,9 @@ CREATE FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through b
     LANGUAGE plpgsql STABLE
     AS $$
 BEGIN
+  IF fleet = '_ledger' THEN
+    RAISE EXCEPTION 'fleet %: it has no event at position % yet', fleet, "position" USING ERRCODE = 'LG016';
+  END IF;
   RAISE EXCEPTION 'fleet %: position % is not decided; %', fleet, "position",
     CASE WHEN through < 0 THEN 'nothing is yet' ELSE 'the newest that is, is ' || through END
     USING ERRCODE = 'LG016';
@@ -147,6 +150,20 @@ CREATE VIEW ledger.granted_fleets AS
 
 ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
 
+CREATE TABLE ledger.heads (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    size bigint NOT NULL,
+    recorded_at_micros bigint,
+    root bytea NOT NULL,
+    frontier bytea NOT NULL,
+    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
+    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
+    CONSTRAINT heads_size_check CHECK ((size > 0))
+);
+
+ALTER TABLE ledger.heads OWNER TO ledger_owner;
+
 CREATE VIEW ledger.seen_fleets AS
  SELECT number,
     name,
@@ -160,9 +177,14 @@ ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
 
 CREATE VIEW ledger.decided_over_time WITH (security_barrier='true') AS
  SELECT name AS fleet,
-    COALESCE(( SELECT max(d.through) AS max
-           FROM ledger.decided d
-          WHERE (d.fleet = f.number)), ('-1'::integer)::bigint) AS through
+        CASE
+            WHEN (name = '_ledger'::text) THEN (COALESCE(( SELECT max(h.size) AS max
+               FROM ledger.heads h
+              WHERE ((h.fleet = f.number) AND (h.tree = 'events'::text))), (0)::bigint) - 1)
+            ELSE COALESCE(( SELECT max(d.through) AS max
+               FROM ledger.decided d
+              WHERE (d.fleet = f.number)), ('-1'::integer)::bigint)
+        END AS through
    FROM ledger.seen_fleets f;
 
 ALTER VIEW ledger.decided_over_time OWNER TO ledger_owner;
@@ -1446,20 +1468,6 @@ CREATE TABLE ledger.event_effects (
 
 ALTER TABLE ledger.event_effects OWNER TO ledger_owner;
 
-CREATE TABLE ledger.heads (
-    fleet integer NOT NULL,
-    tree text NOT NULL,
-    size bigint NOT NULL,
-    recorded_at_micros bigint,
-    root bytea NOT NULL,
-    frontier bytea NOT NULL,
-    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
-    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
-    CONSTRAINT heads_size_check CHECK ((size > 0))
-);
-
-ALTER TABLE ledger.heads OWNER TO ledger_owner;
-
 CREATE VIEW ledger.heads_over_time WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
     h.tree,
@@ -1573,7 +1581,10 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
     COALESCE(d.size, (0)::bigint) AS decisions,
     encode(d.root, 'hex'::text) AS decision_root,
     c.through AS decided_through,
-    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided,
+        CASE
+            WHEN (f.name = '_ledger'::text) THEN (0)::bigint
+            ELSE ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1)
+        END AS undecided,
     ledger.moment(w.recorded_at_micros) AS undecided_since,
         CASE
             WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(w.recorded_at_micros))), (0)::numeric)))::double precision
@@ -1601,7 +1612,7 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
           WHERE (x.fleet = f.number)) c ON (true))
      LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
            FROM ledger.events x
-          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
+          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)) AND (f.name <> '_ledger'::text))
          LIMIT 1) w ON (true));
 
 ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
@@ -1626,9 +1637,9 @@ COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.';
 
 COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).';
 
-COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.';
+COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first, and of _ledger, for which nothing is decided.';
 
-COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
+COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided; 0 of _ledger.';
 
 COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.';
 
@@ -1656,7 +1667,10 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      ( SELECT h.root
             FROM ledger.heads_over_time h
            WHERE ((h.fleet = v.fleet) AND (h.tree = 'decisions'::text) AND (h.size = s.decisions))) AS root,
-     NULLIF((s.events - 1), '-1'::integer) AS "nullif",
+         CASE
+             WHEN (v.fleet <> '_ledger'::text) THEN NULLIF((s.events - 1), '-1'::integer)
+             ELSE NULL::bigint
+         END AS "case",
      (0)::bigint AS int8,
      NULL::timestamp with time zone AS timestamptz,
      NULL::double precision AS float8,
@@ -5384,6 +5398,12 @@ GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
 GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
+GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_reader;
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_writer;
@@ -5721,12 +5741,6 @@ GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.event_effects TO ledger_decider;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
-GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_reader;
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_maintainer;

@@ -1,4 +1,26 @@
--- As before, without the position from which on what was in force is known.
+-- For the ledger's own fleet nothing is decided, so that none of its events waits for that.
+CREATE OR REPLACE VIEW ledger.decided_over_time WITH (security_barrier = true) AS
+SELECT f.name AS fleet,
+       CASE WHEN f.name = '_ledger'
+            THEN coalesce((SELECT max(h.size) FROM ledger.heads h WHERE h.fleet = f.number AND h.tree = 'events'), 0) - 1
+            ELSE coalesce((SELECT max(d.through) FROM ledger.decided d WHERE d.fleet = f.number), -1)
+       END AS through
+  FROM ledger.seen_fleets f
+;;
+CREATE OR REPLACE FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through bigint) RETURNS boolean
+  LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF fleet = '_ledger' THEN
+    RAISE EXCEPTION 'fleet %: it has no event at position % yet', fleet, "position" USING ERRCODE = 'LG016';
+  END IF;
+  RAISE EXCEPTION 'fleet %: position % is not decided; %', fleet, "position",
+    CASE WHEN through < 0 THEN 'nothing is yet' ELSE 'the newest that is, is ' || through END
+    USING ERRCODE = 'LG016';
+END
+$$
+;;
+-- As before, without the position from which on what was in force is known, and with nothing that waits in the
+-- ledger's own fleet.
 DROP FUNCTION ledger_api.fleets_at(text, timestamptz)
 ;;
 DROP FUNCTION ledger_api.fleets_as_of(text, bigint)
@@ -18,7 +40,7 @@ SELECT f.name AS fleet,
        coalesce(d.size, 0) AS decisions,
        encode(d.root, 'hex') AS decision_root,
        c.through AS decided_through,
-       coalesce(e.size, 0) - coalesce(c.through, -1) - 1 AS undecided,
+       CASE WHEN f.name = '_ledger' THEN 0 ELSE coalesce(e.size, 0) - coalesce(c.through, -1) - 1 END AS undecided,
        ledger.moment(w.recorded_at_micros) AS undecided_since,
        CASE WHEN f.clock = 'wall'
             THEN greatest(0, coalesce(extract(epoch FROM clock_timestamp() - ledger.moment(w.recorded_at_micros)), 0))
@@ -35,7 +57,7 @@ SELECT f.name AS fleet,
   LEFT JOIN LATERAL (SELECT max(x.through) AS through FROM ledger.decided x
                       WHERE x.fleet = f.number) c ON true
   LEFT JOIN LATERAL (SELECT x.recorded_at_micros FROM ledger.events x
-                      WHERE x.fleet = f.number AND x.position = coalesce(c.through, -1) + 1
+                      WHERE x.fleet = f.number AND x.position = coalesce(c.through, -1) + 1 AND f.name <> '_ledger'
                       LIMIT 1) w ON true
 ;;
 COMMENT ON VIEW ledger_api.fleets IS 'A fleet a row: what one log decides for, where its two trees end, how far it is decided.'
@@ -58,9 +80,9 @@ COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.'
 ;;
 COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).'
 ;;
-COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.'
+COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first, and of _ledger, for which nothing is decided.'
 ;;
-COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.'
+COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided; 0 of _ledger.'
 ;;
 COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.'
 ;;
@@ -85,7 +107,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint)
            s.decisions,
            (SELECT h.root FROM ledger.heads_over_time h
              WHERE h.fleet = v.fleet AND h.tree = 'decisions' AND h.size = s.decisions),
-           nullif(s.events - 1, -1),
+           CASE WHEN v.fleet <> '_ledger' THEN nullif(s.events - 1, -1) END,
            0::bigint, NULL::timestamptz, NULL::double precision,
            (SELECT count(*) FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position"))
       FROM ledger_api.fleets v
