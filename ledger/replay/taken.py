@@ -53,6 +53,7 @@ OF_THE_LOG: Final = frozenset(
 
 OF_FLEETS: Final = (
     *("events", "event_identity", "event_effects", "decisions", "decided", "heads", "tile_hashes"),
+    "admission_answers",
     *(
         "checkpoints",
         "geneses",
