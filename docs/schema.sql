@@ -102,6 +102,9 @@ CREATE FUNCTION ledger.refuse_undecided(fleet text, "position" bigint, through b
     LANGUAGE plpgsql STABLE
     AS $$
 BEGIN
+  IF fleet = '_ledger' THEN
+    RAISE EXCEPTION 'fleet %: it has no event at position % yet', fleet, "position" USING ERRCODE = 'LG016';
+  END IF;
   RAISE EXCEPTION 'fleet %: position % is not decided; %', fleet, "position",
     CASE WHEN through < 0 THEN 'nothing is yet' ELSE 'the newest that is, is ' || through END
     USING ERRCODE = 'LG016';
@@ -148,6 +151,20 @@ CREATE VIEW ledger.granted_fleets AS
 
 ALTER VIEW ledger.granted_fleets OWNER TO ledger_owner;
 
+CREATE TABLE ledger.heads (
+    fleet integer NOT NULL,
+    tree text NOT NULL,
+    size bigint NOT NULL,
+    recorded_at_micros bigint,
+    root bytea NOT NULL,
+    frontier bytea NOT NULL,
+    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
+    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
+    CONSTRAINT heads_size_check CHECK ((size > 0))
+);
+
+ALTER TABLE ledger.heads OWNER TO ledger_owner;
+
 CREATE VIEW ledger.seen_fleets AS
  SELECT number,
     name,
@@ -161,9 +178,14 @@ ALTER VIEW ledger.seen_fleets OWNER TO ledger_owner;
 
 CREATE VIEW ledger.decided_over_time WITH (security_barrier='true') AS
  SELECT name AS fleet,
-    COALESCE(( SELECT max(d.through) AS max
-           FROM ledger.decided d
-          WHERE (d.fleet = f.number)), ('-1'::integer)::bigint) AS through
+        CASE
+            WHEN (name = '_ledger'::text) THEN (COALESCE(( SELECT max(h.size) AS max
+               FROM ledger.heads h
+              WHERE ((h.fleet = f.number) AND (h.tree = 'events'::text))), (0)::bigint) - 1)
+            ELSE COALESCE(( SELECT max(d.through) AS max
+               FROM ledger.decided d
+              WHERE (d.fleet = f.number)), ('-1'::integer)::bigint)
+        END AS through
    FROM ledger.seen_fleets f;
 
 ALTER VIEW ledger.decided_over_time OWNER TO ledger_owner;
@@ -314,42 +336,6 @@ CREATE FUNCTION ledger.has_partition(p_ordinal bigint) RETURNS boolean
 $_$;
 
 ALTER FUNCTION ledger.has_partition(p_ordinal bigint) OWNER TO ledger_owner;
-
-CREATE FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    AS $$
-BEGIN
-  RAISE EXCEPTION 'fleet %: what was in force at position % was not kept; it is from % on', fleet, "position", first
-    USING ERRCODE = 'LG014';
-END
-$$;
-
-ALTER FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) OWNER TO ledger_owner;
-
-CREATE TABLE ledger.histories (
-    fleet integer NOT NULL,
-    first bigint NOT NULL
-);
-
-ALTER TABLE ledger.histories OWNER TO ledger_owner;
-
-CREATE VIEW ledger.histories_over_time WITH (security_barrier='true') AS
- SELECT f.name AS fleet,
-    h.first
-   FROM (ledger.histories h
-     JOIN ledger.seen_fleets f ON ((f.number = h.fleet)));
-
-ALTER VIEW ledger.histories_over_time OWNER TO ledger_owner;
-
-CREATE FUNCTION ledger.is_kept(fleet text, "position" bigint) RETURNS boolean
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
- SELECT (ledger.is_decided(fleet, "position") AND (NOT (EXISTS ( SELECT
-            FROM ledger.histories_over_time h
-           WHERE ((h.fleet = is_kept.fleet) AND (h.first > is_kept."position") AND ledger.refuse_position(h.fleet, is_kept."position", h.first))))));
-END;
-
-ALTER FUNCTION ledger.is_kept(fleet text, "position" bigint) OWNER TO ledger_owner;
 
 CREATE FUNCTION ledger.is_recovered(p_topic text, p_partition integer) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -908,7 +894,7 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position"))) r
-   WHERE ledger.is_kept(disk_books_as_of.fleet, disk_books_as_of."position");
+   WHERE ledger.is_decided(disk_books_as_of.fleet, disk_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1291,7 +1277,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
                    WHERE ((t_1.fleet_number = ( SELECT f.number
                             FROM ledger.seen_fleets f
                            WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) r) t)
-   WHERE ledger.is_kept(fair_shares_as_of.fleet, fair_shares_as_of."position");
+   WHERE ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1391,7 +1377,7 @@ CREATE VIEW ledger_api.open_incidents WITH (security_barrier='true') AS
 
 ALTER VIEW ledger_api.open_incidents OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.open_incidents IS 'What contradicts the book of a fleet now, a row each; incidents has the numbers. Without what a release recorded that did not tell when it ended.';
+COMMENT ON VIEW ledger_api.open_incidents IS 'What contradicts the book of a fleet now, a row each; incidents has the numbers.';
 
 COMMENT ON COLUMN ledger_api.open_incidents.fleet IS 'Name of the fleet.';
 
@@ -1455,7 +1441,7 @@ CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) R
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_incidents_as_of."position"))) r
-   WHERE ledger.is_kept(open_incidents_as_of.fleet, open_incidents_as_of."position");
+   WHERE ledger.is_decided(open_incidents_as_of.fleet, open_incidents_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1622,7 +1608,7 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position"))) r
-   WHERE ledger.is_kept(open_refusals_as_of.fleet, open_refusals_as_of."position");
+   WHERE ledger.is_decided(open_refusals_as_of.fleet, open_refusals_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1637,20 +1623,6 @@ CREATE TABLE ledger.event_effects (
 );
 
 ALTER TABLE ledger.event_effects OWNER TO ledger_owner;
-
-CREATE TABLE ledger.heads (
-    fleet integer NOT NULL,
-    tree text NOT NULL,
-    size bigint NOT NULL,
-    recorded_at_micros bigint,
-    root bytea NOT NULL,
-    frontier bytea NOT NULL,
-    CONSTRAINT heads_frontier_check CHECK (((octet_length(frontier) % 32) = 0)),
-    CONSTRAINT heads_root_check CHECK ((octet_length(root) = 32)),
-    CONSTRAINT heads_size_check CHECK ((size > 0))
-);
-
-ALTER TABLE ledger.heads OWNER TO ledger_owner;
 
 CREATE VIEW ledger.heads_over_time WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
@@ -1765,7 +1737,10 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
     COALESCE(d.size, (0)::bigint) AS decisions,
     encode(d.root, 'hex'::text) AS decision_root,
     c.through AS decided_through,
-    ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1) AS undecided,
+        CASE
+            WHEN (f.name = '_ledger'::text) THEN (0)::bigint
+            ELSE ((COALESCE(e.size, (0)::bigint) - COALESCE(c.through, ('-1'::integer)::bigint)) - 1)
+        END AS undecided,
     ledger.moment(w.recorded_at_micros) AS undecided_since,
         CASE
             WHEN (f.clock = 'wall'::text) THEN (GREATEST((0)::numeric, COALESCE(EXTRACT(epoch FROM (clock_timestamp() - ledger.moment(w.recorded_at_micros))), (0)::numeric)))::double precision
@@ -1774,9 +1749,6 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
     ( SELECT count(*) AS count
            FROM ledger.open_refusals o
           WHERE (o.fleet = f.number)) AS open_refusals,
-    COALESCE(( SELECT h.first
-           FROM ledger.histories h
-          WHERE (h.fleet = f.number)), (0)::bigint) AS kept_from,
     ( SELECT count(*) AS count
            FROM ledger.open_incidents o
           WHERE (o.fleet = f.number)) AS open_incidents,
@@ -1807,7 +1779,7 @@ CREATE VIEW ledger_api.fleets WITH (security_barrier='true') AS
          LIMIT 1) c ON (true))
      LEFT JOIN LATERAL ( SELECT x.recorded_at_micros
            FROM ledger.events x
-          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)))
+          WHERE ((x.fleet = f.number) AND (x."position" = (COALESCE(c.through, ('-1'::integer)::bigint) + 1)) AND (f.name <> '_ledger'::text))
          LIMIT 1) w ON (true));
 
 ALTER VIEW ledger_api.fleets OWNER TO ledger_owner;
@@ -1832,17 +1804,15 @@ COMMENT ON COLUMN ledger_api.fleets.decisions IS 'Number of decisions.';
 
 COMMENT ON COLUMN ledger_api.fleets.decision_root IS 'Root of the tree over all decisions, in hex (RFC 6962).';
 
-COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first.';
+COMMENT ON COLUMN ledger_api.fleets.decided_through IS 'Position of the last event that has been decided; null before the first, and of _ledger, for which nothing is decided.';
 
-COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided.';
+COMMENT ON COLUMN ledger_api.fleets.undecided IS 'How many events wait to be decided; 0 of _ledger.';
 
 COMMENT ON COLUMN ledger_api.fleets.undecided_since IS 'Fleet time of the oldest event that waits to be decided; null where none does.';
 
 COMMENT ON COLUMN ledger_api.fleets.lag_seconds IS 'How long that event has waited, 0 where none does; null on the event clock, which does not say.';
 
 COMMENT ON COLUMN ledger_api.fleets.open_refusals IS 'How many questions are refused now; open_refusals has them.';
-
-COMMENT ON COLUMN ledger_api.fleets.kept_from IS 'First position for which the functions AS OF a position answer: 0, unless it was decided for before such were.';
 
 COMMENT ON COLUMN ledger_api.fleets.open_incidents IS 'How many contradictions of its book there are now; open_incidents has them.';
 
@@ -1870,13 +1840,15 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      ( SELECT h.root
             FROM ledger.heads_over_time h
            WHERE ((h.fleet = v.fleet) AND (h.tree = 'decisions'::text) AND (h.size = s.decisions))) AS root,
-     NULLIF((s.events - 1), '-1'::integer) AS "nullif",
+         CASE
+             WHEN (v.fleet <> '_ledger'::text) THEN NULLIF((s.events - 1), '-1'::integer)
+             ELSE NULL::bigint
+         END AS "case",
      (0)::bigint AS int8,
      NULL::timestamp with time zone AS timestamptz,
      NULL::double precision AS float8,
      ( SELECT count(*) AS count
             FROM ledger_api.open_refusals_as_of(fleets_as_of.fleet, fleets_as_of."position") open_refusals_as_of(fleet, number, "position", kind_wanted, subject, reason, waits_for, detail)) AS count,
-     v.kept_from,
      ( SELECT count(*) AS count
             FROM ledger_api.open_incidents_as_of(fleets_as_of.fleet, fleets_as_of."position") open_incidents_as_of(fleet, number, "position", kind, address, node)) AS count,
      NULL::timestamp with time zone AS timestamptz,
@@ -1912,11 +1884,10 @@ CREATE FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone
      t.undecided_since,
      t.lag_seconds,
      t.open_refusals,
-     t.kept_from,
      t.open_incidents,
      t.next_deadline,
      t.overdue_seconds
-    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, kept_from, open_incidents, next_deadline, overdue_seconds);
+    FROM ledger_api.fleets_as_of(fleets_at.fleet, ( SELECT ledger.decided_at(fleets_at.fleet, fleets_at.moment) AS decided_at)) t(fleet, clock, created_at, incarnation, events, last_recorded_at, event_root, decisions, decision_root, decided_through, undecided, undecided_since, lag_seconds, open_refusals, open_incidents, next_deadline, overdue_seconds);
 END;
 
 ALTER FUNCTION ledger_api.fleets_at(fleet text, moment timestamp with time zone) OWNER TO ledger_owner;
@@ -2087,7 +2058,7 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = job_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position"))) r
-   WHERE ledger.is_kept(job_books_as_of.fleet, job_books_as_of."position");
+   WHERE ledger.is_decided(job_books_as_of.fleet, job_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2391,7 +2362,7 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b USING (kind, subject))
-   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_kept(placements_as_of.fleet, placements_as_of."position"));
+   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_decided(placements_as_of.fleet, placements_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2692,7 +2663,7 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
            WHERE ((t.fleet_number = ( SELECT f.number
                     FROM ledger.seen_fleets f
                    WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position"))) r
-   WHERE ledger.is_kept(queue_books_as_of.fleet, queue_books_as_of."position");
+   WHERE ledger.is_decided(queue_books_as_of.fleet, queue_books_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -3012,7 +2983,7 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
                     FROM ledger.seen_fleets f
                    WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position"))) r
       LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))))
-   WHERE ledger.is_kept(running_tasks_as_of.fleet, running_tasks_as_of."position");
+   WHERE ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position");
 END;
 
 ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -3101,14 +3072,6 @@ ALTER TABLE ledger.checkpoints OWNER TO ledger_owner;
 
 COMMENT ON COLUMN ledger.checkpoints.again IS 'How often this note was recorded before, with fewer signatures of witnesses.';
 
-CREATE TABLE ledger.decided_by_older (
-    fleet integer NOT NULL,
-    through bigint NOT NULL,
-    decisions bigint NOT NULL
-);
-
-ALTER TABLE ledger.decided_by_older OWNER TO ledger_owner;
-
 CREATE TABLE ledger.deployments (
     fleet integer NOT NULL,
     number bigint NOT NULL,
@@ -3152,7 +3115,8 @@ CREATE TABLE ledger.divisions (
     floor bigint,
     residual boolean,
     previous_replicas bigint NOT NULL,
-    available bigint
+    available bigint,
+    left_out boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE ledger.divisions OWNER TO ledger_owner;
@@ -3723,6 +3687,7 @@ CREATE VIEW ledger_api.candidates WITH (security_barrier='true') AS
                 END AS "case"
            FROM (ledger.divisions v
              JOIN ledger.seen_fleets f ON ((f.number = v.fleet)))
+          WHERE (NOT v.left_out)
         UNION ALL
          SELECT f.name,
             v.number,
@@ -4358,14 +4323,15 @@ CREATE VIEW ledger_api.divisions WITH (security_barrier='true') AS
     v.previous_replicas,
     d.branch,
     (d.reasons ->> 'strategy'::text) AS strategy,
-    v.available
+    v.available,
+    v.left_out
    FROM ((ledger.divisions v
      JOIN ledger.decisions d ON (((d.fleet = v.fleet) AND (d.number = v.number))))
      JOIN ledger.seen_fleets f ON ((f.number = v.fleet)));
 
 ALTER VIEW ledger_api.divisions OWNER TO ledger_owner;
 
-COMMENT ON VIEW ledger_api.divisions IS 'A cluster in a division decision a row: how many replicas it got, and how that number came about.';
+COMMENT ON VIEW ledger_api.divisions IS 'A cluster in a division decision a row: how many replicas it got, and how that number came about; also one that lost what it had.';
 
 COMMENT ON COLUMN ledger_api.divisions.fleet IS 'Name of the fleet.';
 
@@ -4394,6 +4360,8 @@ COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.';
 COMMENT ON COLUMN ledger_api.divisions.strategy IS 'static, webster, dynamic, aggregated or duplicated.';
 
 COMMENT ON COLUMN ledger_api.divisions.available IS 'How many more it could take; null where that was not asked.';
+
+COMMENT ON COLUMN ledger_api.divisions.left_out IS 'True where it had replicas and takes no part any more: it is not ready, removed, not wished for or not selected.';
 
 CREATE VIEW ledger_api.evictions WITH (security_barrier='true') AS
  SELECT f.name AS fleet,
@@ -4484,14 +4452,9 @@ CREATE VIEW ledger_api.incidents WITH (security_barrier='true') AS
                    FROM jsonb_each_text((d.reasons -> 'numbers'::text)) n(key, value))) AS concat_ws,
             f.name,
             d.number,
-                CASE
-                    WHEN (NOT (EXISTS ( SELECT
-                       FROM ledger.decided_by_older o
-                      WHERE ((o.fleet = d.fleet) AND (o.decisions > d.number))))) THEN (EXISTS ( SELECT
-                       FROM ledger.open_incidents o
-                      WHERE ((o.fleet = d.fleet) AND (o.number = d.number))))
-                    ELSE NULL::boolean
-                END AS "case",
+            (EXISTS ( SELECT
+                   FROM ledger.open_incidents o
+                  WHERE ((o.fleet = d.fleet) AND (o.number = d.number)))) AS "exists",
             ( SELECT n."position"
                    FROM ledger.ended_incidents n
                   WHERE ((n.fleet = d.fleet) AND (n.number = d.number))) AS "position"
@@ -4517,7 +4480,7 @@ COMMENT ON COLUMN ledger_api.incidents.fleet IS 'Whose log says so: _ledger wher
 
 COMMENT ON COLUMN ledger_api.incidents.number IS 'The decision that recorded it; null where an event did.';
 
-COMMENT ON COLUMN ledger_api.incidents.open IS 'Whether it is still so; false of what happened once. Null of partitions and logs, whose present partitions and stops tell, and of what a release recorded that did not tell when it ended.';
+COMMENT ON COLUMN ledger_api.incidents.open IS 'Whether it is still so; false of what happened once. Null of partitions and logs, whose present partitions and stops tell.';
 
 COMMENT ON COLUMN ledger_api.incidents.ended_position IS 'Position of the event with which it was over; null while it is open, and of what happened once.';
 
@@ -5089,9 +5052,6 @@ ALTER TABLE ONLY ledger.bindings
 ALTER TABLE ONLY ledger.checkpoints
     ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (fleet, incarnation, tree, size, again);
 
-ALTER TABLE ONLY ledger.decided_by_older
-    ADD CONSTRAINT decided_by_older_pkey PRIMARY KEY (fleet);
-
 ALTER TABLE ONLY ledger.decided
     ADD CONSTRAINT decided_pkey PRIMARY KEY (fleet, through);
 
@@ -5181,9 +5141,6 @@ ALTER TABLE ONLY ledger.geneses
 
 ALTER TABLE ONLY ledger.heads
     ADD CONSTRAINT heads_pkey PRIMARY KEY (fleet, tree, size);
-
-ALTER TABLE ONLY ledger.histories
-    ADD CONSTRAINT histories_pkey PRIMARY KEY (fleet);
 
 ALTER TABLE ONLY ledger.incarnations
     ADD CONSTRAINT incarnations_pkey PRIMARY KEY (fleet, incarnation);
@@ -5391,8 +5348,6 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.checkpoints FOR EA
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
-CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decided_by_older FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
-
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.decisions FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.deployments FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -5420,8 +5375,6 @@ CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.fleets FOR EACH RO
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.geneses FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.heads FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
-
-CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.histories FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_rows BEFORE DELETE OR UPDATE ON ledger.incarnations FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5479,8 +5432,6 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.checkpoints FOR EACH STAT
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
-CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decided_by_older FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.decisions FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.deployments FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -5530,8 +5481,6 @@ CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.fleets FOR EACH STATEMENT
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.geneses FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.heads FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-
-CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.histories FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
 CREATE TRIGGER history_whole BEFORE TRUNCATE ON ledger.incarnations FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 
@@ -5687,6 +5636,12 @@ GRANT SELECT ON TABLE ledger.fleets TO ledger_decider;
 GRANT SELECT ON TABLE ledger.fleets TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.fleets TO ledger_signer;
 
+GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
+GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
+GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
+GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
+
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_reader;
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.seen_fleets TO ledger_writer;
@@ -5762,35 +5717,6 @@ GRANT ALL ON FUNCTION ledger.forks_behind(at bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.has_partition(p_ordinal bigint) TO ledger_maintainer;
-
-REVOKE ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_reader;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_maintainer;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_writer;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_decider;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_publisher;
-GRANT ALL ON FUNCTION ledger.refuse_position(fleet text, "position" bigint, first bigint) TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.histories TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_writer;
-GRANT SELECT ON TABLE ledger.histories TO ledger_decider;
-GRANT SELECT ON TABLE ledger.histories TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.histories TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_reader;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_writer;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_decider;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.histories_over_time TO ledger_signer;
-
-REVOKE ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_reader;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_maintainer;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_writer;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_decider;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_publisher;
-GRANT ALL ON FUNCTION ledger.is_kept(fleet text, "position" bigint) TO ledger_signer;
 
 REVOKE ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION ledger.is_recovered(p_topic text, p_partition integer) TO ledger_writer;
@@ -6087,12 +6013,6 @@ GRANT SELECT ON TABLE ledger.event_effects TO ledger_writer;
 GRANT SELECT,INSERT ON TABLE ledger.event_effects TO ledger_decider;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_publisher;
 GRANT SELECT ON TABLE ledger.event_effects TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.heads TO ledger_maintainer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_writer;
-GRANT SELECT,INSERT ON TABLE ledger.heads TO ledger_decider;
-GRANT SELECT ON TABLE ledger.heads TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.heads TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_reader;
 GRANT SELECT ON TABLE ledger.heads_over_time TO ledger_maintainer;
@@ -6434,12 +6354,6 @@ GRANT SELECT ON TABLE ledger.checkpoints TO ledger_writer;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_decider;
 GRANT SELECT ON TABLE ledger.checkpoints TO ledger_publisher;
 GRANT SELECT,INSERT ON TABLE ledger.checkpoints TO ledger_signer;
-
-GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_maintainer;
-GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_writer;
-GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_decider;
-GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_publisher;
-GRANT SELECT ON TABLE ledger.decided_by_older TO ledger_signer;
 
 GRANT SELECT ON TABLE ledger.deployments TO ledger_maintainer;
 GRANT SELECT ON TABLE ledger.deployments TO ledger_writer;

@@ -40,7 +40,7 @@ Role = Literal[
 Connection = asyncpg.Connection
 """What rooms above pass along; what is said over it is said in ``ledger.log`` and ``ledger.views``."""
 
-NEWEST_SCHEMA: Final = "0024"
+NEWEST_SCHEMA: Final = "0025"
 """The schema this release speaks to: the last of ``migrations/versions``."""
 
 OLDEST_SERVER: Final = 15

@@ -43,6 +43,18 @@ async def archive_of(
     return Archive.open(folder / fleet.name) if detached and folder is not None else None
 
 
+async def still_there(connection: asyncpg.Connection, fleet: Fleet) -> int | None:
+    """The first position that is said to be detached, and is in the database all the same."""
+    with refusals_named():
+        found: int | None = await connection.fetchval(
+            "SELECT min((SELECT min(e.position) FROM ledger.events e"
+            "             WHERE e.fleet = a.fleet AND e.position >= a.first AND e.position < a.next))"
+            "  FROM ledger.archived_ranges a WHERE a.fleet = $1",
+            fleet.number,
+        )
+    return found
+
+
 async def stretches(
     connection: asyncpg.Connection,
     fleet: Fleet,

@@ -14,7 +14,7 @@ from ledger.errors import DamagedArchive, SetupProblem
 from ledger.log import fleets
 from ledger.log.archive.reading import fleets_in
 from ledger.log.database import Connection, refusals_named
-from ledger.log.detached import Stretch, archive_of, stretches
+from ledger.log.detached import Stretch, archive_of, still_there, stretches
 from ledger.log.fleets import Fleet
 from ledger.log.notes import Key
 from ledger.replay import archived, brought_keys
@@ -50,6 +50,17 @@ async def verified(
     damage = None if archive is None else archived.damage(archive)
     if damage is not None:
         return replace(archived.empty(fleet.name), diverged=damage)
+    there = None if archive is None else await still_there(connection, fleet)
+    if there is not None:
+        # It would be read from the archive, and what people are shown would not be looked at.
+        kept = Divergence(
+            "row_unexpected",
+            there,
+            path="events",
+            recorded="in the database",
+            recomputed="detached, as archived_ranges says",
+        )
+        return replace(archived.empty(fleet.name), diverged=kept)
     found = await audit(connection, fleet, keys=keys, on_progress=on_progress, archive=archive)
     if fleet.name != LEDGER_FLEET or found.diverged is not None:
         return found

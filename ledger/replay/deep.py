@@ -15,7 +15,7 @@ Nothing is decided again here: whether the decisions follow from the events is f
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from ledger.facts import genesis as geneses
 from ledger.facts.decision import Decision, from_record
@@ -42,7 +42,7 @@ from ledger.replay.report import Divergence, Report
 from ledger.replay.stored_rows import StoredRows, difference
 from ledger.replay.told_events import IDENTITIES, ToldEvents, identities
 from ledger.replay.verify import OnProgress, Verified, reported, verify
-from ledger.units import LEDGER_FLEET, DecisionNumber, Position
+from ledger.units import LEDGER_FLEET, Position
 from ledger.views.allocations import TASK_MOVES, task_rows
 from ledger.views.deployments import BINDINGS, DEPLOYMENTS, binding_rows, deployment_rows
 from ledger.views.disk_placements import DISK_PLACEMENTS, disk_placement_rows
@@ -125,16 +125,7 @@ async def _derived(
     trouble = await beginnings.unlike(connection, fleet, begun, size)
     if trouble is not None:
         return trouble
-    with refusals_named():
-        later = await connection.fetchval(
-            "SELECT first FROM ledger.histories WHERE fleet = $1", fleet.number
-        )
-        older = await connection.fetchrow(
-            "SELECT through, decisions FROM ledger.decided_by_older WHERE fleet = $1", fleet.number
-        )
-    rows = _Projected(
-        connection, fleet, whole=later is None, older=Older(*older) if older else NO_OLDER
-    )
+    rows = _Projected(connection, fleet)
     answers = GivenAnswers(connection, fleet)
     first = Position(0)
     if genesis is not None and fleet.name != LEDGER_FLEET:
@@ -225,25 +216,12 @@ async def _follow(
     return None
 
 
-class Older(NamedTuple):
-    """How far a fleet was decided by a release that told less."""
-
-    through: Position
-    """No cursor up to here tells what time alone has to do."""
-    decisions: DecisionNumber
-    """Of incidents recorded before it nobody wrote down when they ended."""
-
-
-NO_OLDER: Final = Older(Position(-1), DecisionNumber(0))
-
-
 class _Projected:
     """What is written once of decisions and events, page after page."""
 
-    def __init__(self, connection: Connection, fleet: Fleet, *, whole: bool, older: Older) -> None:
-        self.in_force = InForce(fleet.number, whole=whole, incidents_from=older.decisions)
+    def __init__(self, connection: Connection, fleet: Fleet) -> None:
+        self.in_force = InForce(fleet.number)
         self._fleet = fleet.number
-        self._older = older
         self._cursors = StoredRows(connection, fleet, CURSORS, by="through")
         self._decisions = StoredRows(
             connection, fleet, DECISIONS, by="number", instead=AS_RECORDED, beside=TOLD
@@ -259,7 +237,7 @@ class _Projected:
         ]
         self._past = {
             state.table: StoredRows(connection, fleet, past_table(state), by="until_position")
-            for state in (STATES if whole else ())
+            for state in STATES
         }
 
     async def compare(self, page: Followed) -> Divergence | None:
@@ -281,19 +259,14 @@ class _Projected:
             (self._ended[1], turned.incidents, through),
             (self._ended[2], ended_proposals(fleet, decisions, page.ended), through),
         ]
-        compared += [
-            (self._past[name], rows, through)
-            for name, rows in turned.were.items()
-            if name in self._past
-        ]
+        compared += [(self._past[name], rows, through) for name, rows in turned.were.items()]
         for stored, expected, last in compared:
             different = difference(stored.table, expected, await stored.through(last))
             if different is not None:
                 return _located(stored.table, *different, positions)
         cursors = await self._cursors.through(through)
-        told = [row for row in cursors if row[1] > self._older.through]
-        due = [(fleet, at, page.due_at.get(at)) for _, at, _ in told]
-        different = difference(CURSORS, due, told)
+        due = [(fleet, at, page.due_at.get(at)) for _, at, _ in cursors]
+        different = difference(CURSORS, due, cursors)
         return None if different is None else _located(CURSORS, *different, positions)
 
     async def end(self, page: Followed, decisions: int) -> Divergence | None:

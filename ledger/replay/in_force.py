@@ -16,7 +16,7 @@ from ledger.reducers.world import World
 from ledger.replay.followed import Followed
 from ledger.replay.report import Divergence
 from ledger.replay.stored_rows import StoredRows, shown, unlike
-from ledger.units import DecisionNumber, Subject
+from ledger.units import Subject
 from ledger.views.allocations import share_changes, total_changes, weight_changes
 from ledger.views.books import disk_changes, job_changes, queue_changes
 from ledger.views.incidents import happenings
@@ -85,14 +85,8 @@ class Turned(NamedTuple):
 class InForce:
     """What holds after the history read so far."""
 
-    def __init__(self, fleet: int, *, whole: bool, incidents_from: DecisionNumber) -> None:
-        """``whole``: what was in force before was kept since the fleet began.
-
-        Of incidents that were recorded before ``incidents_from`` it was not kept when they ended.
-        """
+    def __init__(self, fleet: int) -> None:
         self._fleet = fleet
-        self._incidents_from = incidents_from
-        self._whole = whole
         self._places: dict[Placed, dict[Where, Held]] = {}
         self._open: dict[Question, Open] = {}
         self._questions: dict[int, Question] = {}
@@ -131,7 +125,6 @@ class InForce:
             self._fleet,
             self._rows[OPEN_INCIDENTS.table],
             happenings(decisions, page.righted),
-            first=self._incidents_from,
         )
         were = {table: list(map(self._was, spans)) for table, spans in past.items()}
         return Turned(over, righted, were)
@@ -139,12 +132,8 @@ class InForce:
     async def end(self, connection: Connection, fleet: Fleet, world: World) -> Divergence | None:
         """Hold all of it against what is stored."""
         for state in STATES:
-            table, rows = now_table(state), self._now(state)
-            if not self._whole and state not in (PLACEMENTS, PLACED_BY):
-                # Since when a row holds was not kept from the beginning, but of places.
-                table = table._replace(columns=table.columns[:-1])
-                rows = (row[:-1] for row in rows)
-            trouble = await _compared(connection, fleet, table, rows, self._by)
+            table = now_table(state)
+            trouble = await _compared(connection, fleet, table, self._now(state), self._by)
             if trouble is not None:
                 return trouble
         return await _compared(connection, fleet, NODE_BOOKS, self._nodes(world), self._by)

@@ -53,6 +53,7 @@ OF_THE_LOG: Final = frozenset(
 
 OF_FLEETS: Final = (
     *("events", "event_identity", "event_effects", "decisions", "decided", "heads", "tile_hashes"),
+    "admission_answers",
     *(
         "checkpoints",
         "geneses",
@@ -65,9 +66,9 @@ OF_FLEETS: Final = (
     *("disk_placements", "task_moves", "ended_refusals", "ended_incidents", "ended_proposals"),
     *("placements", "placed_by", "past_placements", "past_placed_by"),
     *("running_tasks", "fair_shares", "open_refusals", "node_books", "disk_books", "job_books"),
-    *("queue_books", "histories", "past_running_tasks", "past_fair_shares"),
+    *("queue_books", "past_running_tasks", "past_fair_shares"),
     *("namespace_weights", "past_namespace_weights", "shared_totals", "past_shared_totals"),
-    *("open_incidents", "past_open_incidents", "decided_by_older"),
+    *("open_incidents", "past_open_incidents"),
     *("past_open_refusals", "past_disk_books", "past_job_books", "past_queue_books"),
 )
 

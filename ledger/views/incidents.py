@@ -10,14 +10,11 @@ from typing import Final, NamedTuple
 
 from ledger.facts.decision import Decision
 from ledger.facts.incident import LASTING, Incident
-from ledger.units import DecisionNumber
 from ledger.views.past import OPEN_INCIDENTS, Span, Standing, Turned, Turning
 from ledger.views.released import Righted
 from ledger.views.table import Row, Table
 
 ENDED_INCIDENTS: Final = Table("ended_incidents", ("fleet", "number", "position"), key=2)
-
-NOTHING_BEFORE: Final = DecisionNumber(0)
 
 
 class Happening(NamedTuple):
@@ -59,22 +56,14 @@ def open_incidents(
 
 
 def settle(
-    fleet: int,
-    standing: dict[Row, Standing],
-    told: Sequence[Happening],
-    *,
-    first: DecisionNumber = NOTHING_BEFORE,
+    fleet: int, standing: dict[Row, Standing], told: Sequence[Happening]
 ) -> tuple[list[Row], list[Span]]:
-    """Bring those up to date that stand; a row each that is over, and where it held.
-
-    What was recorded before ``first`` stands nowhere.
-    """
+    """Bring those up to date that stand; a row each that is over, and where it held."""
     over: list[Row] = []
     past: list[Span] = []
     for number, began, row, position in told:
         if began:
-            if number >= first:
-                standing[row] = ((number,), position)
+            standing[row] = ((number,), position)
         elif row in standing:
             says, begin = standing.pop(row)
             over.append((fleet, *says, position))

@@ -4,8 +4,8 @@ What gives way in force to something else is left behind (``ledger.views.past``)
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from ledger.facts.allocation import Allocation
 from ledger.facts.decision import Decision
@@ -40,6 +40,7 @@ DIVISIONS: Final = Table(
         "residual",
         "previous_replicas",
         "available",
+        "left_out",
     ),
     key=3,
 )
@@ -68,25 +69,43 @@ _AS_KIND: Final = {"eviction": "allocation"}
 
 
 def division_rows(fleet: int, decisions: Sequence[Decision]) -> list[Row]:
-    """A row a cluster, of each decision that divides."""
+    """A row a cluster, of each decision that divides; also of those that lost what they had by it."""
     return [
-        (
-            fleet,
-            decision.number,
+        (fleet, decision.number, *row)
+        for decision in decisions
+        if isinstance(decision.outcome, Division)
+        for row in _clusters(decision.outcome)
+    ]
+
+
+def _clusters(division: Division) -> Iterator[tuple[Any, ...]]:
+    for share in division.shares:
+        yield (
             share.cluster,
-            decision.outcome.namespace,
-            decision.outcome.workload,
+            division.namespace,
+            division.workload,
             share.weight,
             share.replicas,
             share.floor,
             share.residual,
             share.previous,
             share.available,
+            False,
         )
-        for decision in decisions
-        if isinstance(decision.outcome, Division)
-        for share in decision.outcome.shares
-    ]
+    for cluster, previous in division.left:
+        # It takes no part, and nothing was asked of it: there is only what it had.
+        yield (
+            cluster,
+            division.namespace,
+            division.workload,
+            None,
+            0,
+            None,
+            None,
+            previous,
+            None,
+            True,
+        )
 
 
 def placements(

@@ -19,9 +19,8 @@ DAY: Final = 86_400_000_000
 ENDLESS_TIMES: Final = {2**63 - 1: "infinity", -(2**63): "-infinity"}
 ENDLESS_DAYS: Final = {2**31 - 1: "infinity", -(2**31): "-infinity"}
 
-NO_ANSWER: Final = {"LG014": "not_kept", "LG016": "not_decided", "LG017": "unknown_fleet"}
-"""What functions refuse to be asked: a position before the history that is kept, one that is not decided,
-a fleet that is not there or may not be seen."""
+NO_ANSWER: Final = {"LG016": "not_decided", "LG017": "unknown_fleet"}
+"""What functions refuse to be asked: a position that is not decided, a fleet that is not there or may not be seen."""
 
 SURROUNDINGS: Final = (
     asyncpg.PostgresConnectionError,

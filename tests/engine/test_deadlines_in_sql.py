@@ -109,7 +109,5 @@ async def test_another_deadline_than_the_history_has_is_found(database_url: str,
 
         assert found is not None
         assert (found.path, found.position) == ("decided.due_at_micros", 3)
-        await anybody.execute("INSERT INTO ledger.decided_by_older VALUES (1, 3, 1)")
-        assert (await deep(anybody, fleet)).diverged is None
     finally:
         await anybody.close()

@@ -101,32 +101,3 @@ async def test_what_is_not_as_the_history_says_is_found(
         assert found.path == path
     finally:
         await anybody.close()
-
-
-async def test_what_an_older_release_recorded_is_not_said_to_be_open_or_over(
-    database_url: str,
-) -> None:
-    story = shrunk_twice()
-    later = story.lines.pop()
-    anybody = await connect(database_url, None)
-    try:
-        await told(anybody, database_url, story)
-        await anybody.execute(
-            "SET session_replication_role = replica;"
-            "DELETE FROM ledger.ended_incidents; DELETE FROM ledger.past_open_incidents;"
-            "INSERT INTO ledger.decided_by_older"
-            " SELECT fleet, max(through), max(decisions) FROM ledger.decided GROUP BY fleet;"
-            "SET session_replication_role = origin"
-        )
-        story.lines.append(later)
-        await told(anybody, database_url, story)
-
-        assert await rows(anybody, EVERY) == [
-            ("over_committed", "m1/n1", 3, None, None),
-            ("over_committed", "m1/n1", 7, True, None),
-        ]
-        fleet = await fleets.find(anybody, FleetName("test"))
-        assert fleet is not None
-        assert (await deep(anybody, fleet)).diverged is None
-    finally:
-        await anybody.close()

@@ -148,6 +148,28 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every table that holds history or is derived from it, and what tells its rows apart."""
 
+BESIDE: Final[dict[str, str]] = {
+    "append_locks": "nothing: writers lock it",
+    "archived_ranges": "which events were detached: they are read from their archive, and without it nothing is verified",
+    "fleet_readers": "who sees which fleet",
+    "fleet_stops": "that a fleet was stopped, by whom and why",
+    "fleets": "the number and the clock of a fleet's name, and when it was opened",
+    "leases": "who decides or publishes, in which turn",
+    "partition_epochs": "who takes records from a partition, in which turn",
+    "partition_halts": "that a partition stands still or was let go on",
+    "partition_locks": "nothing: consumers lock it",
+    "partition_pins": "which partition a fleet comes by",
+    "published": "how far decisions were handed to Kafka",
+    "schema_version": "by which migration the tables are",
+    "source_bindings": "which source speaks of which fleet",
+    "standbys": "who would decide next",
+}
+"""The tables that are neither history nor derived from it, and what a row says: what people and processes did.
+
+No change is made to them here, because most can be seen in no other row. What can be are names, numbers and clocks
+of fleets, turns that nobody had, and pins and receipts that a life began with.
+"""
+
 UNSEEN: Final[dict[str, str]] = {
     "admission_answers.answered_at": "when an admission was answered",
     "decided.epoch": "whose turn it was, between those before and after it",

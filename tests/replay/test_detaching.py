@@ -129,6 +129,27 @@ async def test_after_detaching_everything_is_found_to_be_as_before(prepared: Pre
             assert (report.shown.proves, report.shown.left_out) == (True, ())
 
 
+async def test_events_that_are_there_are_not_believed_to_have_been_detached(
+    prepared: Prepared,
+) -> None:
+    """Who reads them from the archive would not look at what people are shown."""
+    async with prepared.log() as (_, connection, fleet):
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute(
+            "UPDATE ledger.events SET subject = 'another' WHERE fleet = $1 AND position = 9",
+            fleet.number,
+        )
+        await connection.execute(
+            "INSERT INTO ledger.archived_ranges (fleet, first, next, partition)"
+            " VALUES ($1, 7, 20, 'events_000000')",
+            fleet.number,
+        )
+        found = [one.diverged for one in await verified(connection, prepared.folder / "archive")]
+
+    assert found[0] is not None
+    assert (found[0].trouble, found[0].position, found[0].path) == ("row_unexpected", 7, "events")
+
+
 async def test_an_event_that_was_detached_can_be_proven(prepared: Prepared) -> None:
     folder = prepared.folder / "archive"
     async with prepared.log() as (_, connection, fleet):

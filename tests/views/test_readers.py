@@ -200,7 +200,7 @@ async def test_base_tables_are_closed_to_readers(two: Two) -> None:
         await reader.execute("SET default_transaction_read_only = off")
         for attempt in (
             "SET ROLE ledger_owner",
-            "SELECT ledger.is_kept('bank', 1)",
+            "SELECT ledger.is_decided('bank', 1)",
             "INSERT INTO ledger_api.schema_version VALUES ('1')",
             "UPDATE ledger_api.schema_version SET version = '1'",
             "CREATE VIEW ledger_api.mine AS SELECT 1",

@@ -164,8 +164,7 @@ class Explained:
     again: list[Redone]
     sections: Sections
     standing: list[Standing]
-    places: list[Place] | None
-    """None where what was in force so early was not kept."""
+    places: list[Place]
     newer_wish: NewerWish | None
     pod: Pod | None
     why_not: WhyNot | None
@@ -236,7 +235,7 @@ async def _explained(
     refused = await derivations.open_refusals(connection, named, parts, at=position)
     standing = [await stands(connection, one, at=until) for one in refused]
     wanted = [(kind, subject) for kind in PLACED for subject in parts]
-    places = await _places(connection, named, wanted, position)
+    places = await derivations.places(connection, named, wanted, at=position)
     pod = meant.pod
     if pod is not None:
         there = await pods.here(connection, named, pod)
@@ -248,19 +247,15 @@ async def _explained(
         sections.pending += [waits.line, *([""] if standing else [])]
     sections.pending += telling.pending(
         standing,
-        places or [],
+        places,
         as_of_now=position is None,
         waiting=None if waits is None else waits.told.position,
     )
     if position is None:
-        sections.now += telling.placed(places or [])
+        sections.now += telling.placed(places)
     else:
         sections.then, sections.now = sections.now, []
-        sections.then += (
-            telling.placed(places)
-            if places is not None
-            else [f"what was in force at {position} was not kept"]
-        )
+        sections.then += telling.placed(places)
     why = None
     if place is not None:
         there = await derivations.places(
@@ -302,18 +297,6 @@ async def _with_everybody(url: str, recorded: Recorded) -> Recorded:
         assert fleet is not None, "it has decided something"
         whole = await with_everybody(DatabaseHistory(log, fleet), recorded.decision)
     return recorded._replace(decision=whole)
-
-
-async def _places(
-    connection: Connection, fleet: str, wanted: list[tuple[str, str]], position: int | None
-) -> list[Place] | None:
-    """What is in force, or was at a position; None where that was not kept, which the rest can do without."""
-    try:
-        return await derivations.places(connection, fleet, wanted, at=position)
-    except InvalidRequest as refused:
-        if refused.code != "not_kept":
-            raise
-        return None
 
 
 async def _parts(connection: Connection, fleet: str, meant: Meant, *, at: int) -> list[str]:

@@ -265,7 +265,7 @@ def plain(
     sections: Sections,
     *,
     standing: Sequence[Standing],
-    places: Sequence[Place] | None,
+    places: Sequence[Place],
 ) -> dict[str, Any]:
     """For machines; docs/explain.md tells the fields."""
     return {
@@ -309,7 +309,7 @@ def plain(
             }
             for one in standing
         ],
-        "places": None if places is None else [place._asdict() for place in places],
+        "places": [place._asdict() for place in places],
         "sections": sections.told(),
     }
 

@@ -26,10 +26,7 @@ SELECT u.*
                         FROM jsonb_each_text(d.reasons -> 'numbers') AS n)),
            f.name,
            d.number,
-           CASE WHEN NOT EXISTS (SELECT FROM ledger.decided_by_older o
-                                  WHERE o.fleet = d.fleet AND o.decisions > d.number)
-                THEN EXISTS (SELECT FROM ledger.open_incidents o WHERE o.fleet = d.fleet AND o.number = d.number)
-           END,
+           EXISTS (SELECT FROM ledger.open_incidents o WHERE o.fleet = d.fleet AND o.number = d.number),
            (SELECT n.position FROM ledger.ended_incidents n WHERE n.fleet = d.fleet AND n.number = d.number)
       FROM ledger.decisions d
       JOIN ledger.seen_fleets f ON f.number = d.fleet
@@ -37,7 +34,7 @@ SELECT u.*
   ) u
 ;;
 COMMENT ON COLUMN ledger_api.incidents.open IS
-  'Whether it is still so; false of what happened once. Null of partitions and logs, whose present partitions and stops tell, and of what a release recorded that did not tell when it ended.'
+  'Whether it is still so; false of what happened once. Null of partitions and logs, whose present partitions and stops tell.'
 ;;
 COMMENT ON COLUMN ledger_api.incidents.ended_position IS
   'Position of the event with which it was over; null while it is open, and of what happened once.'
@@ -53,7 +50,7 @@ SELECT f.name AS fleet,
   JOIN ledger.seen_fleets f ON f.number = o.fleet
 ;;
 COMMENT ON VIEW ledger_api.open_incidents IS
-  'What contradicts the book of a fleet now, a row each; incidents has the numbers. Without what a release recorded that did not tell when it ended.'
+  'What contradicts the book of a fleet now, a row each; incidents has the numbers.'
 ;;
 COMMENT ON COLUMN ledger_api.open_incidents.fleet IS 'Name of the fleet.'
 ;;

@@ -1,18 +1,6 @@
 -- From when on the passing of time alone decides something, as of each cursor; null where it never does.
 ALTER TABLE ledger.decided ADD COLUMN due_at_micros bigint
 ;;
--- How far fleets were decided by a release that told neither when incidents ended nor what time alone has to do.
-CREATE TABLE ledger.decided_by_older (
-  fleet     integer PRIMARY KEY,
-  through   bigint NOT NULL,
-  decisions bigint NOT NULL
-)
-;;
-INSERT INTO ledger.decided_by_older (fleet, through, decisions)
-SELECT fleet, max(through), max(decisions) FROM ledger.decided GROUP BY fleet
-;;
-CALL ledger.protect('ledger.decided_by_older')
-;;
 -- What contradicts the book of a fleet now, each with the decision that recorded it.
 CREATE TABLE ledger.open_incidents (
   fleet integer NOT NULL,
@@ -49,7 +37,7 @@ CREATE TABLE ledger.ended_incidents (
 ;;
 CALL ledger.protect('ledger.ended_incidents')
 ;;
-GRANT SELECT ON ledger.decided_by_older, ledger.open_incidents, ledger.past_open_incidents, ledger.ended_incidents
+GRANT SELECT ON ledger.open_incidents, ledger.past_open_incidents, ledger.ended_incidents
   TO ledger_maintainer, ledger_writer, ledger_decider, ledger_publisher, ledger_signer
 ;;
 GRANT INSERT ON ledger.open_incidents, ledger.past_open_incidents, ledger.ended_incidents TO ledger_decider
