@@ -125,7 +125,7 @@ def test_sql_answers_with_a_table_or_csv(ledger: Command, file: Path) -> None:
     ["SELECT nothing FROM nowhere", "DROP VIEW placements", "SELECT * FROM ledger.events", "("],
 )
 def test_a_reader_asks_and_does_nothing_else(ledger: Command, query: str) -> None:
-    answer = ledger("sql", query, code=70)
+    answer = ledger("sql", query, code=64)
 
     assert answer.stderr.startswith("ledger: ")
     assert "Traceback" not in answer.output

@@ -246,7 +246,7 @@ def test_times_do_as_well_and_the_earlier_one_comes_first(database_url: str) -> 
     wrong = asked(database_url, "4", "1")
 
     assert (said["from"], said["to"]) == (1, 2)
-    assert wrong.exit_code == 70
+    assert wrong.exit_code == 64
     assert "name the earlier one first" in wrong.stderr
 
 
@@ -260,7 +260,7 @@ def test_now_is_the_last_decided_position(database_url: str) -> None:
 
     assert said.stdout == asked(database_url, "0", "1", "--json").stdout
     assert json.loads(said.stdout)["to"] == 1
-    assert first.exit_code == 70
+    assert first.exit_code == 64
     assert "A now: no position and no time" in first.stderr
 
 
@@ -274,5 +274,5 @@ def test_there_is_no_now_before_something_is_decided(database_url: str) -> None:
 
     said = asked(database_url, "0", "now")
 
-    assert said.exit_code == 70
+    assert said.exit_code == 64
     assert "invalid_moment: B now: nothing of test is decided" in said.stderr

@@ -24,7 +24,7 @@ HISTORY = re.compile(r"^```jsonl\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SLOWEST = 1200
 """Seconds for a page: each of its commands is a process of its own, and a busy machine takes long to start one."""
 
-ANSWERED = {0, 1, 2, 70}
+ANSWERED = {0, 1, 2, 64}
 """Exit codes of commands that answered, if only with a refusal."""
 
 
