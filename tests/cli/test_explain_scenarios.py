@@ -245,3 +245,15 @@ def named(outcome: Outcome) -> Iterator[tuple[str, str]]:
             yield from lost.named
         case _:
             return
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_changed_is_told_against_the_last_result(path: Path) -> None:
+    for of in derivations(lived(path.read_text(encoding="utf-8"))):
+        named = [
+            int(found[1])
+            for line in telling.tell(of, []).changed
+            if (found := re.match(r"against #([0-9]+) ", line))
+        ]
+
+        assert named == ([] if of.last is None else [of.last.decision.number]), of.recorded.name

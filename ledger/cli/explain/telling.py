@@ -110,11 +110,11 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
             others.tell_proposal(of, proposal, sections)
     _redone(of, again, sections)
     sections.caused_by += caused_by(of)
-    previous = of.previous
-    if previous is not None and sections.changed:
+    last = of.last
+    if last is not None and sections.changed:
         sections.changed.append(
-            f"against #{previous.decision.number} ({previous.decision.branch}) at position"
-            f" {previous.decision.position}; {movement.moved(of)}"
+            f"against #{last.decision.number} ({last.decision.branch}) at position"
+            f" {last.decision.position}; {movement.moved(of)}"
         )
     return sections
 
