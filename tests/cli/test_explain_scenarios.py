@@ -257,3 +257,32 @@ def test_what_changed_is_told_against_the_last_result(path: Path) -> None:
         ]
 
         assert named == ([] if of.last is None else [of.last.decision.number]), of.recorded.name
+
+
+RESIZED = """\
+cluster m1
+workload shop/db {first} strategy=none cluster=m1 kind={kind} deploy=AUTO available=2 @memory=1
+workload shop/db {second} strategy=none cluster=m1 kind={kind} deploy=AUTO available=2 @memory=1
+----
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "changed"),
+    [
+        ("StatefulSet", 3, 1, "the lowest 2 -> its one pod"),
+        ("StatefulSet", 1, 3, "its one pod -> the lowest 2"),
+        ("Deployment", 1, 4, "its one pod -> 2 of them"),
+        ("Deployment", 4, 1, "2 of them -> its one pod"),
+    ],
+)
+def test_a_target_of_another_mode_is_told_in_its_own(
+    kind: str, first: int, second: int, changed: str
+) -> None:
+    history = lived(RESIZED.format(kind=kind, first=first, second=second))
+    targets = [one for one in derivations(history) if one.decision.kind == "capacity_class"]
+
+    told = telling.tell(targets[-1], [])
+
+    before = changed.partition(" -> ")[0]
+    assert (told.last_result, told.changed[0]) == ([before], changed)

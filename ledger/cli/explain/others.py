@@ -44,7 +44,7 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
     sections.known.append(f"{_counted(target.read)}; mode {target.mode}")
     if target.flags:
         sections.known.append(f"flags: {' '.join(target.flags)}")
-    before = _belong(target.previous, target.mode)
+    before = _belong(target.previous, _mode_before(of, target))
     now = _belong(target.target, target.mode)
     sections.last_result.append(before)
     if of.wish is None:  # Else the question is asked again, and tells the arithmetic.
@@ -61,11 +61,23 @@ def _counted(text: str | None) -> str:
 def _belong(target: int | None, mode: str) -> str:
     if target is None:
         return "all as they are"
-    return f"{target} of them" if mode == "slots" else f"the lowest {target}"
+    match mode:
+        case "single":
+            return "its one pod"
+        case "slots":
+            return f"{target} of them"
+        case _:
+            return f"the lowest {target}"
 
 
 GIVEN: Final[Mapping[UserPin | None, str]] = {
     "od": "it has to run on an on-demand node",
+def _mode_before(of: Derivation, target: CapacityClass) -> str:
+    """How the last target was kept: with fewer than two of a workload, and with more, it is another way."""
+    last = None if of.last is None else of.last.decision.outcome
+    return last.mode if isinstance(last, CapacityClass) else target.mode
+
+
     "spot": "it prefers a spot node",
     None: "it is left as it is",
 }
