@@ -286,3 +286,26 @@ def test_a_target_of_another_mode_is_told_in_its_own(
 
     before = changed.partition(" -> ")[0]
     assert (told.last_result, told.changed[0]) == ([before], changed)
+
+
+def test_a_proposal_that_nobody_needs_any_more_does_not_say_that_something_is_lacking() -> None:
+    assert sections("repairs-of-pods", 6)["caused_by"][0] == "too few are on on-demand nodes."
+    assert sections("repairs-of-pods", 7)["caused_by"][0] == (
+        "there were too few on on-demand nodes, and now there are enough."
+    )
+
+
+def test_a_surplus_that_is_over_does_not_say_that_there_are_too_many() -> None:
+    over = [
+        "\n".join(telling.tell(of, []).caused_by)
+        for path in PAGES
+        for of in derivations(lived(path.read_text(encoding="utf-8")))
+        if isinstance(made := of.decision.outcome, Proposal)
+        and made.what == "surplus"
+        and not made.before
+    ]
+
+    assert over
+    assert {told.splitlines()[0] for told in over} == {
+        "there were more on-demand than are due, and now there are not."
+    }

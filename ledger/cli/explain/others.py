@@ -13,6 +13,7 @@ from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
 from ledger.facts.own import UserPin
 from ledger.facts.proposal import Proposal, WhyNoMore
+from ledger.facts.reason import Cause
 from ledger.facts.repair import Repair
 
 FOUND: Final[Mapping[What, str]] = {
@@ -29,6 +30,13 @@ NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
     "max_moves": "so many moves it may have",
     "max_bytes": "so many bytes it may move",
 }
+
+
+NO_MORE: Final[Mapping[Cause, str]] = {
+    "deficit": "there were too few on on-demand nodes, and now there are enough",
+    "surplus": "there were more on-demand than are due, and now there are not",
+}
+"""Why it was asked, where it says that a proposal is no longer needed."""
 
 
 def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> None:
@@ -58,6 +66,12 @@ def _counted(text: str | None) -> str:
     return "no text counted" if text is None else f"the text that counted: {text}"
 
 
+def _mode_before(of: Derivation, target: CapacityClass) -> str:
+    """How the last target was kept: with fewer than two of a workload, and with more, it is another way."""
+    last = None if of.last is None else of.last.decision.outcome
+    return last.mode if isinstance(last, CapacityClass) else target.mode
+
+
 def _belong(target: int | None, mode: str) -> str:
     if target is None:
         return "all as they are"
@@ -72,12 +86,6 @@ def _belong(target: int | None, mode: str) -> str:
 
 GIVEN: Final[Mapping[UserPin | None, str]] = {
     "od": "it has to run on an on-demand node",
-def _mode_before(of: Derivation, target: CapacityClass) -> str:
-    """How the last target was kept: with fewer than two of a workload, and with more, it is another way."""
-    last = None if of.last is None else of.last.decision.outcome
-    return last.mode if isinstance(last, CapacityClass) else target.mode
-
-
     "spot": "it prefers a spot node",
     None: "it is left as it is",
 }
