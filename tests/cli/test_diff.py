@@ -11,7 +11,8 @@ import pytest_asyncio
 from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import as_asked
-from ledger.cli.explain.differences import Difference, difference
+from ledger.cli.explain.diff import show
+from ledger.cli.explain.differences import Change, Difference, Tasks, difference
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.log import lines
@@ -215,6 +216,40 @@ HISTORY = [
     REMOVED,
     cluster_line(9),
 ]
+
+
+def test_the_totals_say_of_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    show(
+        Difference(
+            fleet="test",
+            a=0,
+            b=9,
+            first=0,
+            behind=4,
+            changes=(
+                Change("division", "shop/cart", {"c1": 4}, {"c1": 2, "c2": 2}, 2, (1,), None),
+                Change("deployment", "shop/cart@c1", {"n1": 4}, {"n2": 2}, 2, (2,), None),
+            ),
+            unchanged=1,
+            tasks=(
+                Tasks("ml/one", {"c1/n1": 3, "c1/n2": 1}, {"c1/n1": 2}, {}, (3,)),
+                Tasks("ml/two", {}, {}, {"c1/n2": 5}, ()),
+            ),
+            opened=(),
+            closed=(),
+            passing=7,
+        )
+    )
+
+    assert capsys.readouterr().out.splitlines()[-7:] == [
+        "subjects placed differently    2",
+        "replicas and instances moved   4",
+        "tasks placed                   4",
+        "tasks evicted                  2",
+        "tasks that ended               5",
+        "decided about, and unchanged   1",
+        "refused, and no more by then   7",
+    ]
 
 
 def test_a_division_ends_with_its_workload_and_a_refusal_when_it_is_served(
