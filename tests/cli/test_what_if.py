@@ -119,6 +119,7 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
         ((), 64, "nothing_otherwise"),
         (("--set", "algorithms.division=9"), 64, "unknown_algorithm"),
         (("--set", "division.kapa=1"), 64, "unknown_setting"),
+        (("--set", "disk.alpha=1/2", "--set", "disk.alpha=0"), 64, "disk.alpha is set already"),
         (("--policy", str(settings)), 64, "invalid_setting"),
         (("--policy", str(tmp_path / "none")), 64, "invalid_setting"),
         (("--set", "hold=true", "--fleet", "other"), 78, "unknown_fleet"),
