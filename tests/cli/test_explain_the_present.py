@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from ledger.log.database import connect
-from tests.cli.test_explain import HISTORY, asked, ingested, line, settle
+from tests.cli.test_explain import HISTORY, PODS, asked, ingested, line, settle
 from tests.events_for_tests import cluster_line, policy_line, workload_line
 
 
@@ -251,6 +251,19 @@ def test_what_was_decided_about_later_says_when(database_url: str) -> None:
         "shop/cart: nothing was decided about it through position 0; the first decision about it was"
         " made at position 3" in early.stderr
     )
+
+
+def test_a_pod_that_was_told_of_later_is_not_taken_for_another(database_url: str) -> None:
+    settle(database_url, [cluster_line(1), cart(1, 2), *PODS])
+
+    for name in ("c1/shop/cart-77-abcde", "shop/cart-77-abcde", "cart-77-abcde"):
+        early = asked(database_url, name, "--at", "1")
+
+        assert early.exit_code == 64
+        assert early.stderr.replace("\n", " ") == (
+            f"ledger: unknown_subject: {name}: no event through position 1 speaks of it; the first that does"
+            " is at position 3 "
+        )
 
 
 def test_an_empty_name_is_refused_as_one(database_url: str) -> None:
