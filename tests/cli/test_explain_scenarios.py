@@ -295,6 +295,28 @@ def test_a_proposal_that_nobody_needs_any_more_does_not_say_that_something_is_la
     )
 
 
+WITHOUT_NODES = """\
+cluster m1
+policy round.max_events=1
+queue q
+job a/one 3 queue=q @cpu=1
+----
+"""
+
+
+def test_a_queue_that_deserves_nothing_says_that_this_is_why_its_jobs_wait() -> None:
+    (of,) = derivations(lived(WITHOUT_NODES))
+
+    told = telling.tell(of, []).steps
+
+    assert told[:3] == [
+        "its queue has all it deserves (queue_overused).",
+        "numbers: waiting 3",
+        "that is nothing: there is nothing to share out, or nothing of it for this queue",
+    ]
+    assert "that is nothing" not in "\n".join(sections("why-jobs-wait", 1)["steps"])
+
+
 def test_a_surplus_that_is_over_does_not_say_that_there_are_too_many() -> None:
     over = [
         "\n".join(telling.tell(of, []).caused_by)
