@@ -14,8 +14,8 @@ import typer
 from ledger import __version__
 
 MISUSED: Final = 64
-"""The exit code of a command that is typed wrongly, as sysexits.h numbers it. The usual 2 says of an audit
-that the log is not whole."""
+"""The exit code of a command that is typed wrongly, or that is asked what means nothing, as sysexits.h numbers
+it. The usual 2 says of an audit that the log is not whole."""
 
 _usage_error: Any = (
     typer.BadParameter.__base__

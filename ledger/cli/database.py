@@ -43,7 +43,8 @@ Data = Annotated[
     typer.Option(
         "--data",
         envvar="LEDGER_DATA",
-        help="Data directory of the embedded PostgreSQL, used where no URL is given.",
+        help="Data directory of the embedded PostgreSQL, used where no URL is given. Without it the data"
+        " are in ~/.local/share/ledger; of root, whatever HOME is, in /var/lib/ledger.",
         show_default=False,
         rich_help_panel="Database",
     ),

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import typer
 
+from ledger.cli.commands import MISUSED
 from ledger.cli.database import complain
 from ledger.errors import (
     DamagedArchive,
@@ -88,5 +89,8 @@ def exit_code(error: LedgerError) -> int:
         # and so are a role and a grant, which only an operator names.
         case SetupProblem() | InvalidRequest(code="unknown_fleet" | "unknown_role" | "not_granted"):
             return MISCONFIGURED
+        # Whoever asks wrongly has typed it wrongly, whether that shows in the words alone or only in the log.
+        case InvalidRequest():
+            return MISUSED
         case _:
             return FAILED

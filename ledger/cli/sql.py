@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from decimal import Decimal
 from enum import StrEnum
 from math import isfinite
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.table import Table
 
-from ledger.cli import arrow_files
+from ledger.cli import arrow_files, sql_login
 from ledger.cli.aside import aside
 from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
@@ -21,10 +22,15 @@ from ledger.cli.run import MISCONFIGURED, exit_code, run
 from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
 from ledger.errors import LedgerError
-from ledger.log.database import Connection, connect, connected, refusals_named
+from ledger.log.database import Connection, closing, refusals_named
+from ledger.views import readers
 from ledger.views.query import Answer, ask, begin, columns_of, exactly
 
 NUMERIC: Final = (int, float)
+
+CAUTION: Final = (
+    "and a query can take that up again: whoever asks what others wrote logs in as a reader"
+)
 
 HELP: Final = """\
 A statement ends with ; and may have several lines.
@@ -64,6 +70,8 @@ def sql(
 ) -> None:
     """Ask the ledger with SQL, read only.
 
+    It asks as a reader. Of a login of --database-url that may do more it is said: a query could make use of it.
+
     Try `ledger sql "SELECT * FROM placements"`, or `ledger sql` for a prompt: the schema ledger_api is
     searched first. All views, their columns and the functions that tell how it was at an earlier
     position are in docs/sql.md. `--json` prints an object a line, exact: numeric columns are text there,
@@ -87,10 +95,9 @@ def sql(
         if file is not None:
             arrow_files.require(file)
         distinct = file is not None or form is Form.JSON
-        async with connected(await locate(database_url, data), "ledger_reader") as connection:
-            with refusals_named():
-                await begin(connection)
-                await exactly(connection)
+        url = await locate(database_url, data)
+        connection = await _reading(url, embedded=database_url is None, warns=True)
+        async with closing(connection):
             if file is not None:
                 return [await _answer(connection, one, distinct=distinct) for one in asked]
             for one in asked:
@@ -187,19 +194,20 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
 
     A mistake is told and the next query asked; from standard input it ends the command.
     """
-    import contextlib
-
-    with contextlib.suppress(ImportError):
+    with suppress(ImportError):
         import readline  # noqa: F401 - input() edits lines and remembers them where it is there
 
     interactive = sys.stdin.isatty()
     url = run(lambda: locate(database_url, data))
-    with asyncio.Runner() as runner, contextlib.ExitStack() as afterwards:
+    with asyncio.Runner() as runner, ExitStack() as afterwards:
         connection: Connection | None = None
         for asked in _statements(interactive=interactive):
             try:
                 if connection is None or connection.is_closed():
-                    connection = runner.run(_reading(url))
+                    first = connection is None
+                    connection = runner.run(
+                        _reading(url, embedded=database_url is None, warns=first)
+                    )
                     afterwards.callback(connection.terminate)
                 answer = runner.run(_answer(connection, asked, distinct=form is Form.JSON))
             except LedgerError as error:
@@ -212,10 +220,17 @@ def _converse(database_url: str | None, data: Path | None, form: Form) -> None:
                 show(answer, form)
 
 
-async def _reading(url: str) -> Connection:
-    connection = await connect(url, "ledger_reader")
-    await begin(connection)
-    await exactly(connection)
+async def _reading(url: str, *, embedded: bool, warns: bool) -> Connection:
+    connection = await sql_login.reader(url, embedded=embedded)
+    with ExitStack() as unless_usable:
+        unless_usable.callback(connection.terminate)
+        with refusals_named():
+            login = await readers.more_than_a_reader(connection) if warns else None
+            await begin(connection)
+            await exactly(connection)
+        if login is not None:
+            complain(f"the login {login} may do more than read, {CAUTION} (`ledger readers grant`)")
+        unless_usable.pop_all()
     return connection
 
 

@@ -195,8 +195,15 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
 async def connected(url: str, role: Role | None) -> AsyncIterator[asyncpg.Connection]:
     """One raw connection for as long as the block runs, whatever became of it meanwhile."""
     connection = await connect(url, role)
-    try:
+    async with closing(connection):
         yield connection
+
+
+@asynccontextmanager
+async def closing(connection: asyncpg.Connection) -> AsyncIterator[None]:
+    """End a connection after the block, whatever became of it meanwhile."""
+    try:
+        yield
     finally:
         with suppress(*BROKEN, asyncpg.PostgresError):
             await connection.close(timeout=CONNECT_SECONDS)

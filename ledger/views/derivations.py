@@ -260,6 +260,20 @@ async def event(connection: asyncpg.Connection, fleet: str, position: int) -> To
     return _told(await connection.fetchrow(f"{_EVENT} AND position = $2", fleet, position))
 
 
+async def first_said(
+    connection: asyncpg.Connection, fleet: str, subject: str, types: Sequence[str]
+) -> int | None:
+    """The position of the first event of these types that speaks of an object; None where there is none."""
+    position: int | None = await connection.fetchval(
+        "SELECT position FROM ledger_api.events"
+        " WHERE fleet = $1 AND subject = $2 AND type = ANY($3::text[]) ORDER BY position LIMIT 1",
+        fleet,
+        subject,
+        list(types),
+    )
+    return position
+
+
 async def last_said(
     connection: asyncpg.Connection,
     fleet: str,

@@ -25,6 +25,17 @@ LIMITS: Final = {
 }
 
 
+MORE_THAN_READING: Final = (
+    "ledger_owner",
+    "ledger_maintainer",
+    "ledger_writer",
+    "ledger_decider",
+    "ledger_publisher",
+    "ledger_signer",
+)
+"""The roles of the ledger's own duties."""
+
+
 class Grant(NamedTuple):
     """A role, and a fleet that it sees; or all of them."""
 
@@ -108,6 +119,36 @@ async def _require(connection: asyncpg.Connection, fleet: str) -> None:
     known = await connection.fetchval("SELECT true FROM ledger.fleets WHERE name = $1", fleet)
     if fleet != EVERY_FLEET and not known:
         raise InvalidRequest("unknown_fleet", f"{fleet}: there is no fleet of this name")
+
+
+async def let_in(connection: asyncpg.Connection, login: str, password: str) -> None:
+    """Make a login that is a reader and sees every fleet, or make it that again; by an administrator."""
+    async with connection.transaction():
+        # Others may do so at the same moment.
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", login)
+        spelled = await connection.fetchrow(
+            "SELECT quote_ident($1) AS login, quote_literal($2) AS password,"
+            " EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS there",
+            login,
+            password,
+        )
+        assert spelled is not None, "it is of one row"
+        how = "ALTER" if spelled["there"] else "CREATE"
+        await connection.execute(
+            f"{how} ROLE {spelled['login']} LOGIN PASSWORD {spelled['password']}"
+        )
+        await grant(connection, login, EVERY_FLEET)
+
+
+async def more_than_a_reader(connection: asyncpg.Connection) -> str | None:
+    """The login of a connection, if it may do more than a reader."""
+    login: str | None = await connection.fetchval(
+        "SELECT session_user WHERE has_database_privilege(session_user, current_database(), 'CREATE')"
+        " OR EXISTS (SELECT FROM pg_roles"
+        "             WHERE rolname = ANY($1) AND pg_has_role(session_user, oid, 'MEMBER'))",
+        MORE_THAN_READING,
+    )
+    return login
 
 
 async def _unlimit(connection: asyncpg.Connection, reader: str) -> None:

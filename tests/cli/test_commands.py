@@ -125,7 +125,7 @@ def test_sql_answers_with_a_table_or_csv(ledger: Command, file: Path) -> None:
     ["SELECT nothing FROM nowhere", "DROP VIEW placements", "SELECT * FROM ledger.events", "("],
 )
 def test_a_reader_asks_and_does_nothing_else(ledger: Command, query: str) -> None:
-    answer = ledger("sql", query, code=70)
+    answer = ledger("sql", query, code=64)
 
     assert answer.stderr.startswith("ledger: ")
     assert "Traceback" not in answer.output
@@ -602,10 +602,37 @@ def test_what_is_typed_wrongly_is_no_finding_of_an_audit(
 
 def test_a_mistake_of_ours_is_no_finding_of_an_audit() -> None:
     script = (
-        "import ledger.cli.main as main\nmain.as_asked = lambda words: lambda: 1 // 0\nmain.main()"
+        "import ledger.cli.commands as commands\nimport ledger.cli.main as main\n"
+        "commands.as_asked = lambda words: lambda: 1 // 0\nmain.main()"
     )
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
 
     assert done.returncode == 70
     assert done.stderr.endswith(b"ZeroDivisionError: integer division or modulo by zero\n")
+
+
+INTERRUPTED_WHILE_LOADING = """\
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+sys.argv[1:] = ["decide"]
+from ledger.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["ledger.cli.commands", "typer", "ledger.cli.deciding", "asyncpg"]
+)
+def test_a_command_that_is_interrupted_while_it_loads_ends_without_a_word(module: str) -> None:
+    script = INTERRUPTED_WHILE_LOADING.format(module=module)
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -11,7 +11,8 @@ import pytest_asyncio
 from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import as_asked
-from ledger.cli.explain.differences import Difference, difference
+from ledger.cli.explain.diff import show
+from ledger.cli.explain.differences import Change, Difference, Tasks, difference
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.log import lines
@@ -217,6 +218,40 @@ HISTORY = [
 ]
 
 
+def test_the_totals_say_of_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    show(
+        Difference(
+            fleet="test",
+            a=0,
+            b=9,
+            first=0,
+            behind=4,
+            changes=(
+                Change("division", "shop/cart", {"c1": 4}, {"c1": 2, "c2": 2}, 2, (1,), None),
+                Change("deployment", "shop/cart@c1", {"n1": 4}, {"n2": 2}, 2, (2,), None),
+            ),
+            unchanged=1,
+            tasks=(
+                Tasks("ml/one", {"c1/n1": 3, "c1/n2": 1}, {"c1/n1": 2}, {}, (3,)),
+                Tasks("ml/two", {}, {}, {"c1/n2": 5}, ()),
+            ),
+            opened=(),
+            closed=(),
+            passing=7,
+        )
+    )
+
+    assert capsys.readouterr().out.splitlines()[-7:] == [
+        "subjects placed differently    2",
+        "replicas and instances moved   4",
+        "tasks placed                   4",
+        "tasks evicted                  2",
+        "tasks that ended               5",
+        "decided about, and unchanged   1",
+        "refused, and no more by then   7",
+    ]
+
+
 def test_a_division_ends_with_its_workload_and_a_refusal_when_it_is_served(
     database_url: str,
 ) -> None:
@@ -246,7 +281,7 @@ def test_times_do_as_well_and_the_earlier_one_comes_first(database_url: str) -> 
     wrong = asked(database_url, "4", "1")
 
     assert (said["from"], said["to"]) == (1, 2)
-    assert wrong.exit_code == 70
+    assert wrong.exit_code == 64
     assert "name the earlier one first" in wrong.stderr
 
 
@@ -260,7 +295,7 @@ def test_now_is_the_last_decided_position(database_url: str) -> None:
 
     assert said.stdout == asked(database_url, "0", "1", "--json").stdout
     assert json.loads(said.stdout)["to"] == 1
-    assert first.exit_code == 70
+    assert first.exit_code == 64
     assert "A now: no position and no time" in first.stderr
 
 
@@ -274,5 +309,5 @@ def test_there_is_no_now_before_something_is_decided(database_url: str) -> None:
 
     said = asked(database_url, "0", "now")
 
-    assert said.exit_code == 70
+    assert said.exit_code == 64
     assert "invalid_moment: B now: nothing of test is decided" in said.stderr

@@ -323,7 +323,7 @@ def test_a_name_that_means_nothing_is_answered_with_those_nearby(database_url: s
     wrong = asked(database_url, "shop/carr")
     nonsense = asked(database_url, "42")
 
-    assert wrong.exit_code == nonsense.exit_code == 70
+    assert wrong.exit_code == nonsense.exit_code == 64
     assert "perhaps shop/cart, shop/card" in wrong.stderr
     assert "has no decision 42" in nonsense.stderr
 
@@ -440,7 +440,7 @@ def test_a_pod_of_a_replicaset_that_nobody_told_of_says_so(database_url: str) ->
 
     said = asked(database_url, "c1/shop/cart-77-abcde")
 
-    assert said.exit_code == 70
+    assert said.exit_code == 64
     assert (
         "it is of ReplicaSet cart-77, and nobody told whose that is, so it counts for no workload"
         in said.stderr
@@ -453,7 +453,7 @@ def test_a_pod_that_is_spelled_as_a_decision_is_found(database_url: str) -> None
 
     said = asked(database_url, "c1/1/0")
 
-    assert said.exit_code == 70
+    assert said.exit_code == 64
     assert "it counts for no workload" in said.stderr
 
 
@@ -483,5 +483,5 @@ def test_a_pod_counts_for_whoever_owns_its_replicaset(database_url: str) -> None
     assert said["subject"] == "shop/cart"
     assert said == by_name == by_kind
     assert said["pod"]["data"]["node"] == "n1"
-    assert stranger.exit_code == 70
+    assert stranger.exit_code == 64
     assert "it counts for no workload" in stranger.stderr

@@ -294,7 +294,7 @@ def test_a_name_that_several_clusters_have_is_refused_with_all_of_them(database_
     one = asked(database_url, "shop/cart", "--why-not", "n2")
     part = asked(database_url, "shop/cart@c1", "--why-not", "n1")
 
-    assert several.exit_code == 70
+    assert several.exit_code == 64
     assert "ambiguous: n1 may be any of these places: c1/n1, c2/n1" in several.stderr
     assert one.exit_code == part.exit_code == 0
     assert "on c1/n1" in part.stdout

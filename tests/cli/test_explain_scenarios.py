@@ -245,3 +245,89 @@ def named(outcome: Outcome) -> Iterator[tuple[str, str]]:
             yield from lost.named
         case _:
             return
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_changed_is_told_against_the_last_result(path: Path) -> None:
+    for of in derivations(lived(path.read_text(encoding="utf-8"))):
+        named = [
+            int(found[1])
+            for line in telling.tell(of, []).changed
+            if (found := re.match(r"against #([0-9]+) ", line))
+        ]
+
+        assert named == ([] if of.last is None else [of.last.decision.number]), of.recorded.name
+
+
+RESIZED = """\
+cluster m1
+workload shop/db {first} strategy=none cluster=m1 kind={kind} deploy=AUTO available=2 @memory=1
+workload shop/db {second} strategy=none cluster=m1 kind={kind} deploy=AUTO available=2 @memory=1
+----
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "changed"),
+    [
+        ("StatefulSet", 3, 1, "the lowest 2 -> its one pod"),
+        ("StatefulSet", 1, 3, "its one pod -> the lowest 2"),
+        ("Deployment", 1, 4, "its one pod -> 2 of them"),
+        ("Deployment", 4, 1, "2 of them -> its one pod"),
+    ],
+)
+def test_a_target_of_another_mode_is_told_in_its_own(
+    kind: str, first: int, second: int, changed: str
+) -> None:
+    history = lived(RESIZED.format(kind=kind, first=first, second=second))
+    targets = [one for one in derivations(history) if one.decision.kind == "capacity_class"]
+
+    told = telling.tell(targets[-1], [])
+
+    before = changed.partition(" -> ")[0]
+    assert (told.last_result, told.changed[0]) == ([before], changed)
+
+
+def test_a_proposal_that_nobody_needs_any_more_does_not_say_that_something_is_lacking() -> None:
+    assert sections("repairs-of-pods", 6)["caused_by"][0] == "too few are on on-demand nodes."
+    assert sections("repairs-of-pods", 7)["caused_by"][0] == (
+        "there were too few on on-demand nodes, and now there are enough."
+    )
+
+
+WITHOUT_NODES = """\
+cluster m1
+policy round.max_events=1
+queue q
+job a/one 3 queue=q @cpu=1
+----
+"""
+
+
+def test_a_queue_that_deserves_nothing_says_that_this_is_why_its_jobs_wait() -> None:
+    (of,) = derivations(lived(WITHOUT_NODES))
+
+    told = telling.tell(of, []).steps
+
+    assert told[:3] == [
+        "its queue has all it deserves (queue_overused).",
+        "numbers: waiting 3",
+        "that is nothing: there is nothing to share out, or nothing of it for this queue",
+    ]
+    assert "that is nothing" not in "\n".join(sections("why-jobs-wait", 1)["steps"])
+
+
+def test_a_surplus_that_is_over_does_not_say_that_there_are_too_many() -> None:
+    over = [
+        "\n".join(telling.tell(of, []).caused_by)
+        for path in PAGES
+        for of in derivations(lived(path.read_text(encoding="utf-8")))
+        if isinstance(made := of.decision.outcome, Proposal)
+        and made.what == "surplus"
+        and not made.before
+    ]
+
+    assert over
+    assert {told.splitlines()[0] for told in over} == {
+        "there were more on-demand than are due, and now there are not."
+    }

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from ledger.log.database import connect
-from tests.cli.test_explain import HISTORY, asked, ingested, line, settle
+from tests.cli.test_explain import HISTORY, PODS, asked, ingested, line, settle
 from tests.events_for_tests import cluster_line, policy_line, workload_line
 
 
@@ -170,7 +170,7 @@ def test_a_position_that_is_not_decided_and_a_decision_from_later_are_refused(
     behind = asked(database_url, "shop/cart", "--at", "99")
     later = asked(database_url, "2", "--at", "3")
 
-    assert behind.exit_code == later.exit_code == 70
+    assert behind.exit_code == later.exit_code == 64
     assert "invalid_moment: --at 99: test is decided through position 4" in behind.stderr
     assert "invalid_moment: --at: position 3 is before decision 2" in later.stderr
     assert explained(database_url, "2", "--at", "4")["number"] == 2
@@ -221,7 +221,7 @@ def test_a_decision_of_a_life_that_has_not_begun_was_never_made(database_url: st
 
     there, missing, none = (asked(database_url, f"test/{name}") for name in ("2/0", "2/99", "0/0"))
 
-    assert there.exit_code == missing.exit_code == none.exit_code == 70
+    assert there.exit_code == missing.exit_code == none.exit_code == 64
     assert "test is in life 1; no decision of life 2 was made" in there.stderr
     assert "test is in life 1; no decision of life 2 was made" in missing.stderr
     assert "test is in life 1; no decision of life 0 was made" in none.stderr
@@ -233,7 +233,7 @@ def test_what_was_decided_about_otherwise_says_as_what(database_url: str) -> Non
     volume = asked(database_url, "shop/cart", "--kind", "volume")
     admission = asked(database_url, "shop/cart", "--kind", "admission")
 
-    assert volume.exit_code == admission.exit_code == 70
+    assert volume.exit_code == admission.exit_code == 64
     assert (
         "unknown_subject: shop/cart: nothing was decided about it as a volume; there are decisions"
         " about it as a workload" in volume.stderr
@@ -246,11 +246,24 @@ def test_what_was_decided_about_later_says_when(database_url: str) -> None:
 
     early = asked(database_url, "shop/cart", "--at", "0")
 
-    assert early.exit_code == 70
+    assert early.exit_code == 64
     assert (
         "shop/cart: nothing was decided about it through position 0; the first decision about it was"
         " made at position 3" in early.stderr
     )
+
+
+def test_a_pod_that_was_told_of_later_is_not_taken_for_another(database_url: str) -> None:
+    settle(database_url, [cluster_line(1), cart(1, 2), *PODS])
+
+    for name in ("c1/shop/cart-77-abcde", "shop/cart-77-abcde", "cart-77-abcde"):
+        early = asked(database_url, name, "--at", "1")
+
+        assert early.exit_code == 64
+        assert early.stderr.replace("\n", " ") == (
+            f"ledger: unknown_subject: {name}: no event through position 1 speaks of it; the first that does"
+            " is at position 3 "
+        )
 
 
 def test_an_empty_name_is_refused_as_one(database_url: str) -> None:

@@ -57,6 +57,23 @@ def test_who_asks_where_no_ledger_is_makes_none(words: tuple[str, ...], tmp_path
     assert not mistyped.exists()
 
 
+@pytest.mark.parametrize("user", [0, 1000])
+def test_where_the_data_are_unless_somebody_says_otherwise_is_told(
+    user: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LEDGER_DATA", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+
+    there = str(server.default_data_directory()).replace(str(tmp_path), "~")
+
+    said = CliRunner().invoke(as_asked(["sql"]), ["sql", "--help"], env={"COLUMNS": "200"}).stdout
+    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert there in " ".join(said.split())
+    assert f"`{there}`" in page
+
+
 def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
     assert ledger("verify", data=tmp_path).exit_code == 78
     assert not list(tmp_path.iterdir())

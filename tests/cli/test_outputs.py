@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli.sql import CAUTION
 from ledger.log import lines
 from ledger.log.database import connect
 from tests.engine.deciding import decide_all
@@ -69,6 +70,12 @@ def on_a_full_disk(words: Sequence[str], url: str = "") -> subprocess.CompletedP
         )
 
 
+def complaint(done: subprocess.CompletedProcess[bytes]) -> bytes:
+    """What is said but for what is said of the login, which is an administrator's here."""
+    said: bytes = done.stderr
+    return b"".join(one for one in said.splitlines(True) if CAUTION.encode() not in one)
+
+
 @pytest.mark.parametrize("words", WITHOUT_A_LOG, ids=" ".join)
 def test_who_has_read_enough_hears_no_complaint(words: tuple[str, ...]) -> None:
     done = with_no_reader(words)
@@ -93,9 +100,9 @@ async def test_an_audit_that_nobody_reads_is_not_said_to_have_diverged(database_
 
     for words in OF_A_LOG:
         done = with_no_reader(words, database_url)
-        assert (done.returncode, done.stderr) == (141, b""), words
+        assert (done.returncode, complaint(done)) == (141, b""), words
         done = on_a_full_disk(words, database_url)
-        assert (done.returncode, done.stderr) == (74, FULL), words
+        assert (done.returncode, complaint(done)) == (74, FULL), words
 
 
 def test_complaints_that_nobody_reads_are_no_finding_either() -> None:

@@ -216,7 +216,7 @@ def test_what_is_no_slice_is_refused_in_words(
 
     code, said, aside = ledger(["replay", "--slice", "some.json"], NO_DATABASE, tmp_path)
 
-    assert (code, said) == (70, "")
+    assert (code, said) == (64, "")
     assert told in aside
     assert "Error" not in aside
     assert "Traceback" not in aside
@@ -233,7 +233,7 @@ def test_a_damaged_slice_is_refused_in_words(tmp_path: Path) -> None:
 
         code, _, aside = ledger(["replay", "--slice", "some.json"], NO_DATABASE, tmp_path)
 
-        assert code == 70, aside
+        assert code == 64, aside
         assert told in aside
         assert "Traceback" not in aside
 

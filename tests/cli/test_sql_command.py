@@ -126,7 +126,7 @@ def test_two_columns_of_one_name_are_shown_but_put_in_no_object(
     asked = "SELECT 1 AS a, 2 AS a"
 
     for form in (["--json"], ["--parquet", str(tmp_path / "x")], ["--arrow", str(tmp_path / "x")]):
-        assert "duplicate_column: a:" in sql(database_url, asked, *form, code=70).stderr
+        assert "duplicate_column: a:" in sql(database_url, asked, *form, code=64).stderr
     assert sql(database_url, asked, "--csv").stdout.splitlines() == ["a,a", "1,2"]
 
 
@@ -183,7 +183,7 @@ def test_views_are_listed(database_url: str) -> None:
 
 
 def test_a_mistake_is_told_and_ends_a_script(database_url: str) -> None:
-    answer = sql(database_url, said="SELECT nonsense;\nSELECT 1 AS one;\n", code=70)
+    answer = sql(database_url, said="SELECT nonsense;\nSELECT 1 AS one;\n", code=64)
 
     assert "invalid_query" in answer.stderr
     assert "one" not in answer.stdout
@@ -212,11 +212,11 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(
 def test_whatever_postgres_says_of_a_question_is_a_refusal_by_name(
     asked: str, database_url: str
 ) -> None:
-    assert "invalid_query" in sql(database_url, asked, code=70).stderr
+    assert "invalid_query" in sql(database_url, asked, code=64).stderr
 
 
 def test_a_reader_writes_nothing(database_url: str) -> None:
-    answer = sql(database_url, "CREATE TEMP TABLE mine AS SELECT 1", code=70)
+    answer = sql(database_url, "CREATE TEMP TABLE mine AS SELECT 1", code=64)
 
     assert "read_only" in answer.stderr
 
@@ -271,7 +271,7 @@ def test_several_queries_are_answered_as_from_standard_input(database_url: str) 
 
 
 def test_the_first_query_that_is_refused_ends_it(database_url: str) -> None:
-    answer = sql(database_url, "SELECT 1 AS a; SELECT nothing; SELECT 2", "--csv", code=70)
+    answer = sql(database_url, "SELECT 1 AS a; SELECT nothing; SELECT 2", "--csv", code=64)
 
     assert answer.stdout == "a\n1\n"
     assert answer.stderr.startswith("ledger: ")

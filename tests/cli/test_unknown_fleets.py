@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import as_asked, every_command
 from ledger.cli.run import MISCONFIGURED
+from ledger.cli.sql import CAUTION
 from ledger.log.signing_keys import make
 from tests.events_for_tests import cluster_line, workload_line
 
@@ -95,7 +96,8 @@ def test_whoever_names_a_fleet_that_is_not_there_has_named_it_wrongly(history: s
 
     assert {name: end.exit_code for name, end in ends.items()} == dict.fromkeys(ends, MISCONFIGURED)
     for name, end in ends.items():
-        (said,) = end.stderr.splitlines()
+        *cautions, said = end.stderr.splitlines()
+        assert all(CAUTION in caution for caution in cautions), name
         assert said.startswith("ledger: "), name
         assert "absent" in said, name
 

@@ -86,7 +86,7 @@ def test_it_answers_keeps_draws_and_touches_nothing(database_url: str, tmp_path:
     back = json.loads(was.stdout)
     assert (back["was"], back["would_be"]) == (told["would_be"], told["was"])
     assert (back["other"]["anew"], back["other"]["unmade"]) == (1, 0)
-    assert shorter.exit_code == 70
+    assert shorter.exit_code == 64
     assert "another_log" in shorter.stderr
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "without /tests/workload-4" in svg.read_text()
@@ -116,22 +116,23 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
     settings.write_text("[]")
 
     for said, code, why in (
-        ((), 70, "nothing_otherwise"),
-        (("--set", "algorithms.division=9"), 70, "unknown_algorithm"),
-        (("--set", "division.kapa=1"), 70, "unknown_setting"),
-        (("--policy", str(settings)), 70, "invalid_setting"),
-        (("--policy", str(tmp_path / "none")), 70, "invalid_setting"),
+        ((), 64, "nothing_otherwise"),
+        (("--set", "algorithms.division=9"), 64, "unknown_algorithm"),
+        (("--set", "division.kapa=1"), 64, "unknown_setting"),
+        (("--set", "disk.alpha=1/2", "--set", "disk.alpha=0"), 64, "disk.alpha is set already"),
+        (("--policy", str(settings)), 64, "invalid_setting"),
+        (("--policy", str(tmp_path / "none")), 64, "invalid_setting"),
         (("--set", "hold=true", "--fleet", "other"), 78, "unknown_fleet"),
-        (("--set", "hold=true", "--from", "soon"), 70, "invalid_moment"),
-        (("--set", "hold=true", "--ask-again"), 70, "invalid_moment"),
-        (("--set", "hold=true", "--at", "3"), 70, "nothing_otherwise"),
-        (("--with", str(tmp_path / "none")), 70, "invalid_event"),
-        (("--with", "/dev/null"), 70, "nothing_otherwise"),
-        (("--set", "hold=true", "--to", "7"), 70, "invalid_moment: 7: only 7 events"),
-        (("--weights", "shop/nobody:c1=3"), 70, "unknown_workload"),
-        (("--against", str(broken)), 70, "not_a_branch"),
-        (("--against", str(tmp_path / "none")), 70, "not_a_branch"),
-        (("--set", "hold=true", "--against", "x", "--keep", "x"), 70, "not_a_branch"),
+        (("--set", "hold=true", "--from", "soon"), 64, "invalid_moment"),
+        (("--set", "hold=true", "--ask-again"), 64, "invalid_moment"),
+        (("--set", "hold=true", "--at", "3"), 64, "nothing_otherwise"),
+        (("--with", str(tmp_path / "none")), 64, "invalid_event"),
+        (("--with", "/dev/null"), 64, "nothing_otherwise"),
+        (("--set", "hold=true", "--to", "7"), 64, "invalid_moment: 7: only 7 events"),
+        (("--weights", "shop/nobody:c1=3"), 64, "unknown_workload"),
+        (("--against", str(broken)), 64, "not_a_branch"),
+        (("--against", str(tmp_path / "none")), 64, "not_a_branch"),
+        (("--set", "hold=true", "--against", "x", "--keep", "x"), 64, "not_a_branch"),
         (("--set", "hold=true", "--keep", str(tmp_path / "no" / "x")), 78, "no such directory"),
         (("--set", "hold=true", "--plot", "a.gif"), 78, ".png or .svg"),
         (("--set", "hold=true", "--plot", str(tmp_path / "no" / "x.png")), 78, "no such directory"),
@@ -157,7 +158,7 @@ def test_a_question_that_is_refused_leaves_the_kept_branch_as_it_was(
     refused = asked(database_url, "--without", "999", "--keep", str(kept))
     taken = asked(database_url, "--without", "3", "--keep", str(tmp_path))
 
-    assert (refused.exit_code, "unknown_event" in refused.stderr) == (70, True)
+    assert (refused.exit_code, "unknown_event" in refused.stderr) == (64, True)
     assert kept.read_bytes() == before
     assert (taken.exit_code, "Is a directory" in taken.stderr) == (78, True)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]

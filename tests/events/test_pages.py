@@ -114,6 +114,36 @@ def test_every_setting_of_a_policy_is_on_the_page_with_its_default() -> None:
     assert documented("`ledger.policy.policy.changed.v1`") == leaves("", as_plain(Policy()))
 
 
+def meanings(title: str) -> dict[str, str]:
+    """Fields with what they mean, as the page has them."""
+    return {row[0].strip("`"): row[3] for row in table(section(EVENTS, title))}
+
+
+def described(prefix: str, fields: dict[str, Any]) -> dict[str, str]:
+    """Fields with what they mean, as a contract has them, and as its schema says it; of sections each setting."""
+    found: dict[str, str] = {}
+    for name, field in fields.items():
+        sections = [
+            one
+            for one in get_args(field.annotation)
+            if inspect.isclass(one) and issubclass(one, control.Section)
+        ]
+        if sections:
+            found |= described(f"{prefix}{name}.", sections[0].__pydantic_fields__)
+        else:
+            found[f"{prefix}{name}"] = " ".join((field.description or "").split())
+    return found
+
+
+@pytest.mark.parametrize("type_", sorted(REGISTRY.contracts))
+def test_what_a_field_means_is_said_on_the_page_as_in_its_schema(type_: str) -> None:
+    told = meanings(f"`{type_}`")
+
+    fields = REGISTRY.contracts[EventType(type_)].__pydantic_fields__
+    for name, description in described("", fields).items():
+        assert name not in told or told[name].startswith(description), name
+
+
 def test_the_limits_on_the_page_are_the_limits() -> None:
     for limit in (
         f"from 0 to {LARGEST_WHOLE_NUMBER}",

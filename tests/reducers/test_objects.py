@@ -272,6 +272,20 @@ def test_an_inventory_does_not_speak_of_what_was_reported_after_it() -> None:
     assert in_force(history, "pod", "c/ns/b") is not None
 
 
+@pytest.mark.parametrize(("through", "left"), [(20, "b"), (10, "ab"), (21, "")])
+def test_an_inventory_by_a_late_clock_leaves_what_is_gone_and_one_ahead_takes_what_came(
+    through: int, left: str
+) -> None:
+    """The list was made at 20: a had been reported at 11 and was gone, b came and was reported at 21."""
+    history = History()
+    history.add(pod_seen("c", "ns", "a"), after=11)
+    history.add(pod_seen("c", "ns", "b"), after=10)
+
+    history.add(listed("pod", through=through), after=1)
+
+    assert [name for name in "ab" if in_force(history, "pod", f"c/ns/{name}")] == list(left)
+
+
 def test_a_node_that_an_inventory_misses_takes_its_disks_along() -> None:
     history = History()
     history.add_all(node_up("c", "n"), disk_up("c", "n", "d"))

@@ -23,7 +23,7 @@ from ledger.replay.what_if.question import (
     additions,
     leaving,
     policy_change,
-    setting,
+    settle,
     weighing,
 )
 from ledger.units import Position, Subject
@@ -387,8 +387,12 @@ def workload(key: str, where: str) -> bytes:
         (lambda: told(devision={"inertia": "seed"}), "unknown_setting"),
         (lambda: told(division={"kapa": "1/2"}), "unknown_setting"),
         (lambda: told(salt="other"), "salt_not_first"),
-        (lambda: setting({}, "division.inertia"), "invalid_setting"),
-        (lambda: setting({"hold": True}, "hold.what=1"), "invalid_setting"),
+        (lambda: settle({}, ["division.inertia"]), "invalid_setting"),
+        (lambda: settle({"hold": True}, ["hold.what=1"]), "invalid_setting"),
+        (lambda: settle({}, ["disk.alpha=1/2", "disk.alpha=0"]), "invalid_setting"),
+        (lambda: settle({}, ["disk.alpha=0", "hold=true", "disk.alpha=0"]), "invalid_setting"),
+        (lambda: settle({}, ["disk.alpha=0", 'disk={"alpha": "1/2"}']), "invalid_setting"),
+        (lambda: settle({}, ['disk={"alpha": "1/2"}', "disk.alpha=0"]), "invalid_setting"),
         (lambda: weighing("shop/cart:eu"), "invalid_weights"),
         (lambda: weighing("cart:eu=1"), "invalid_weights"),
         (lambda: weighing("shop/cart:eu=2,eu=5"), "invalid_weights"),
@@ -419,9 +423,11 @@ def test_a_version_that_this_program_does_not_have_is_said() -> None:
 
 
 def test_settings_are_read_as_json_or_as_text() -> None:
-    settings: dict[str, Any] = {}
-    for one in ("hold=false", "disk.alpha=1/2", "fairshare.voters.preempt=[]", "grace.node_ms=5"):
-        setting(settings, one)
+    settings: dict[str, Any] = {"disk": {"alpha": 0}}
+    settle(
+        settings,
+        ["hold=false", "disk.alpha=1/2", "fairshare.voters.preempt=[]", "grace.node_ms=5"],
+    )
 
     change = dict(policy_change(FLEET, settings))
 

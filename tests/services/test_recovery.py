@@ -308,7 +308,7 @@ async def test_a_restored_fleet_stops_and_goes_on_in_its_next_life(site: Install
     shown = verify(entry, entry.extra, only(key(1, "decisions")))
     assert json.loads(entry.extra)["incarnation"] == 1
     site.ledger("prove", "decision", f"{FLEET}/1/{made - 1}", code=78)
-    site.ledger("explain", f"{FLEET}/1/{made - 1}", code=70)
+    site.ledger("explain", f"{FLEET}/1/{made - 1}", code=64)
     trees: tuple[tuple[Tree, int, int], ...] = (("events", 5, 1), ("decisions", again - 1, 2))
     for tree, index, life in trees:
         proof = parse_proof(await site.prove(tree, index))

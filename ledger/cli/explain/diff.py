@@ -124,12 +124,23 @@ def show(found: Difference) -> None:
     _section("TASKS", [line for one in found.tasks for line in _tasks(one)])
     _section("REFUSED SINCE", [_opened(one) for one in found.opened])
     _section("REFUSED NO MORE", [_closed(one) for one in found.closed])
-    moved = sum(one.moved for one in found.changes)
     typer.echo()
-    typer.echo(f"subjects placed differently   {len(found.changes)}")
-    typer.echo(f"of them moved                 {moved}")
-    typer.echo(f"decided about, and unchanged  {found.unchanged}")
-    typer.echo(f"refused, and no more by then  {found.passing}")
+    for what, number in _totals(found).items():
+        typer.echo(f"{what:<29}  {number}")
+
+
+def _totals(found: Difference) -> dict[str, int]:
+    """Subjects, what of them moved, and tasks are counted apart: a subject has many of the others."""
+    tasks = found.tasks
+    return {
+        "subjects placed differently": len(found.changes),
+        "replicas and instances moved": sum(one.moved for one in found.changes),
+        "tasks placed": sum(sum(one.placed.values()) for one in tasks),
+        "tasks evicted": sum(sum(one.evicted.values()) for one in tasks),
+        "tasks that ended": sum(sum(one.ended.values()) for one in tasks),
+        "decided about, and unchanged": found.unchanged,
+        "refused, and no more by then": found.passing,
+    }
 
 
 def _decided(found: Difference) -> str:

@@ -205,6 +205,14 @@ async def find(
             f"{what}: nothing was decided about it through position {at}; the first decision about it"
             f" was made at position {first}",
         )
+    if at != NEWEST and kind in (None, "pod"):
+        later = await pods.first_seen(connection, fleet, what)
+        if later is not None and later > at:
+            raise InvalidRequest(
+                "unknown_subject",
+                f"{what}: no event through position {at} speaks of it; the first that does is at"
+                f" position {later}",
+            )
     # A pod may be spelled as a decision's name is, so that one is looked for before.
     if named is not None and kind is None:
         raise _of_no_fleet(what, named[1])

@@ -13,6 +13,7 @@ from ledger.facts.capacity_class import CapacityClass
 from ledger.facts.incident import Incident, What
 from ledger.facts.own import UserPin
 from ledger.facts.proposal import Proposal, WhyNoMore
+from ledger.facts.reason import Cause
 from ledger.facts.repair import Repair
 
 FOUND: Final[Mapping[What, str]] = {
@@ -31,6 +32,13 @@ NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
 }
 
 
+NO_MORE: Final[Mapping[Cause, str]] = {
+    "deficit": "there were too few on on-demand nodes, and now there are enough",
+    "surplus": "there were more on-demand than are due, and now there are not",
+}
+"""Why it was asked, where it says that a proposal is no longer needed."""
+
+
 def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> None:
     """How many instances belong on on-demand nodes; the arithmetic is told by ``ledger solve``."""
     sections.asked.append(
@@ -44,7 +52,7 @@ def tell_target(of: Derivation, target: CapacityClass, sections: Sections) -> No
     sections.known.append(f"{_counted(target.read)}; mode {target.mode}")
     if target.flags:
         sections.known.append(f"flags: {' '.join(target.flags)}")
-    before = _belong(target.previous, target.mode)
+    before = _belong(target.previous, _mode_before(of, target))
     now = _belong(target.target, target.mode)
     sections.last_result.append(before)
     if of.wish is None:  # Else the question is asked again, and tells the arithmetic.
@@ -58,10 +66,22 @@ def _counted(text: str | None) -> str:
     return "no text counted" if text is None else f"the text that counted: {text}"
 
 
+def _mode_before(of: Derivation, target: CapacityClass) -> str:
+    """How the last target was kept: with fewer than two of a workload, and with more, it is another way."""
+    last = None if of.last is None else of.last.decision.outcome
+    return last.mode if isinstance(last, CapacityClass) else target.mode
+
+
 def _belong(target: int | None, mode: str) -> str:
     if target is None:
         return "all as they are"
-    return f"{target} of them" if mode == "slots" else f"the lowest {target}"
+    match mode:
+        case "single":
+            return "its one pod"
+        case "slots":
+            return f"{target} of them"
+        case _:
+            return f"the lowest {target}"
 
 
 GIVEN: Final[Mapping[UserPin | None, str]] = {

@@ -61,6 +61,15 @@ async def find(connection: Connection, fleet: str, what: str, *, at: int = NEWES
     return found
 
 
+async def first_seen(connection: Connection, fleet: str, what: str) -> int | None:
+    """The position of the first event that speaks of the pods that are meant; None where none does."""
+    found = [
+        await derivations.first_said(connection, fleet, pod.seen.subject, [SEEN, GONE])
+        for pod in await find(connection, fleet, what)
+    ]
+    return min((position for position in found if position is not None), default=None)
+
+
 async def _spellings(
     connection: Connection, fleet: str, space: str, name: str, at: int
 ) -> list[str]:

@@ -50,6 +50,13 @@ def short(refusal: Refusal, subject: str, *, numbers: str = "numbers") -> list[s
     lines = [f"{words.reason(refusal.reason)}."]
     if refusal.detail:
         lines.append(f"{numbers}: {words.amounts(refusal.detail)}")
+    # What is 0 of both is left out of the record.
+    if refusal.reason == "queue_overused" and not any(
+        name.startswith("deserved ") for name, _ in refusal.detail
+    ):
+        lines.append(
+            "that is nothing: there is nothing to share out, or nothing of it for this queue"
+        )
     lines += [
         f"short by {words.amount(what, missing)} ({what})"
         for what, missing in words.short_by(refusal)

@@ -27,6 +27,7 @@ from ledger.cli.solve.meanings import WHAT_A_BRANCH_DOES
 from ledger.facts.admission import Admission
 from ledger.facts.allocation import Allocation
 from ledger.facts.capacity_class import CapacityClass
+from ledger.facts.decision import Outcome
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
@@ -110,11 +111,11 @@ def tell(of: Derivation, again: Sequence[Redone]) -> Sections:
             others.tell_proposal(of, proposal, sections)
     _redone(of, again, sections)
     sections.caused_by += caused_by(of)
-    previous = of.previous
-    if previous is not None and sections.changed:
+    last = of.last
+    if last is not None and sections.changed:
         sections.changed.append(
-            f"against #{previous.decision.number} ({previous.decision.branch}) at position"
-            f" {previous.decision.position}; {movement.moved(of)}"
+            f"against #{last.decision.number} ({last.decision.branch}) at position"
+            f" {last.decision.position}; {movement.moved(of)}"
         )
     return sections
 
@@ -139,7 +140,7 @@ def _redone(of: Derivation, again: Sequence[Redone], sections: Sections) -> None
 def caused_by(of: Derivation) -> list[str]:
     """The event or the deadline that made it due."""
     decision = of.decision
-    lines = [f"{words.because(decision.outcome.because)}."] if decision.outcome.because else []
+    lines = [f"{_because(decision.outcome)}."] if decision.outcome.because else []
     if isinstance(decision.outcome, Division):
         lines += divisions.came_and_went(of, decision.outcome)
     if of.ended is not None:
@@ -161,6 +162,13 @@ def caused_by(of: Derivation) -> list[str]:
         f"came by {_channel(cause)}",
     ]
     return lines
+
+
+def _because(outcome: Outcome) -> str:
+    """Why it was asked; a proposal may come because what the one before it was to mend is mended."""
+    if isinstance(outcome, Proposal) and not outcome.before:
+        return words.because(outcome.because, others.NO_MORE)
+    return words.because(outcome.because)
 
 
 def _moment(event: Told) -> str:

@@ -251,9 +251,10 @@ def waits_for(refusal: Refusal, subject: str) -> str:
             return f"It waits for {other}."
 
 
-def because(causes: Iterable[Cause]) -> str:
-    """Why it was asked, in a clause."""
-    return "; ".join(CAUSES[cause] for cause in causes)
+def because(causes: Iterable[Cause], otherwise: Mapping[Cause, str] | None = None) -> str:
+    """Why it was asked, in a clause; some causes may be spelled ``otherwise``."""
+    told = {**CAUSES, **(otherwise or {})}
+    return "; ".join(told[cause] for cause in causes)
 
 
 def ran_out(deadline: Deadline) -> str:

@@ -32,7 +32,7 @@ from ledger.replay.what_if.question import (
     additions,
     leaving,
     policy_change,
-    setting,
+    settle,
     weighing,
 )
 from ledger.units import FleetName, Position
@@ -241,8 +241,7 @@ def _settings(file: Path | None, told: Sequence[str]) -> dict[str, Any]:
             raise InvalidRequest("invalid_setting", f"{file}: {error}") from error
         if not isinstance(settings, dict):
             raise InvalidRequest("invalid_setting", f"{file}: settings are a JSON object")
-    for one in told:
-        setting(settings, one)
+    settle(settings, told)
     return dict(settings)
 
 

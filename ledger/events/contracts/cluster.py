@@ -201,7 +201,10 @@ class InventoryListed(Contract):
     keys: Annotated[list[Text], Field(max_length=MOST_KEYS)]
     """Everything there is, by the subject its own upserts carry."""
     through: Moment | None = None
-    """Up to which moment the list covers the cluster's reports; RFC 3339, or microseconds."""
+    """Up to which moment the list covers the cluster's reports; RFC 3339, or microseconds. Send when the
+    listing began, or earlier. It is held against the moment at which the ledger took each report, by the
+    time of the fleet: a clock that is late leaves what is gone to a later list, one that is ahead takes
+    away what was reported since. Without it the list covers whatever was taken before it."""
 
     @model_validator(mode="after")
     def _keys_are_of_this_cluster(self) -> Self:

@@ -66,7 +66,8 @@ class PlacementSection(Section):
     global_policy: GlobalPolicy | None = None
     """How GLOBAL chooses where a workload does not say."""
     max_deploy: AtLeastOne | None = None
-    """The most instances counted on a node that nothing else limits."""
+    """The most instances that the devices of a node are counted for, unless their volumes are of both
+    kinds, with a size and with a device of their own."""
 
 
 class DiskSection(Section):
@@ -206,7 +207,7 @@ class RoundSection(Section):
     max_milliseconds: Span | None = None
     """After how many milliseconds of fleet time at the latest; 0 is off."""
     max_tasks: AtLeastOne | None = None
-    """The most tasks placed in one event."""
+    """The most tasks placed in one event; a gang that is larger has a round for itself."""
 
 
 class RetrySection(Section):

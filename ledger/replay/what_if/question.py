@@ -118,8 +118,22 @@ def _paths(prefix: str, settings: Mapping[str, Any]) -> Iterator[str]:
             yield prefix + name
 
 
-def setting(settings: dict[str, Any], told: str) -> None:
-    """Put ``division.inertia=seed`` into settings; a value that is JSON is read as such."""
+def settle(settings: dict[str, Any], told: Sequence[str]) -> None:
+    """Put each, such as ``division.inertia=seed``, into settings; a value that is JSON is read as such.
+
+    They come on top of what is there, but no two of them may say something of the same.
+    """
+    paths: list[str] = []
+    for one in told:
+        path = one.partition("=")[0]
+        for other in paths:
+            if f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}."):
+                raise InvalidRequest("invalid_setting", f"{one}: {other} is set already")
+        paths.append(path)
+        _settle(settings, one)
+
+
+def _settle(settings: dict[str, Any], told: str) -> None:
     path, equals, value = told.partition("=")
     if not equals or not all(path.split(".")):
         raise InvalidRequest("invalid_setting", f"{told}: no SETTING=VALUE")
