@@ -26,6 +26,7 @@ from ledger.facts.cluster import (
 from ledger.facts.reason import Deadline
 from ledger.reducers import (
     deadlines,
+    deficits,
     deployments,
     incidents,
     objects,
@@ -58,7 +59,7 @@ def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: s
     world = replace(_put(world, fact.name, before, after), objects=told.objects)
     if before == after and _region(told.before) == fact.region:
         return world
-    return retries.grew(world, [fact.name])
+    return deficits.room_grew(retries.grew(world, [fact.name]), [fact.name])
 
 
 def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str) -> World:
