@@ -8,7 +8,7 @@ it. A subject that nobody knows of is refused; that waits for nothing, for whoev
 again.
 
 Whoever is short of on-demand places gets a proposal of kind ``repair`` without asking
-(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), whoever has too many one of kind
+(``ledger.decisions.proposed_repairs``, ``proposed_evictions``), a larger one when there is more room, whoever has too many one of kind
 ``surplus``, and one without moves where an open one has become needless.
 
 So that one event never makes much due, a request that does not say how many moves it wants gets no
@@ -51,7 +51,8 @@ UNKNOWN_SUBJECT: Final = "unknown_subject"
 
 def is_due(world: World) -> bool:
     """Whether somebody is to be answered, or may be short of something."""
-    return bool(world.proposals.requested or world.proposals.looked_at)
+    proposals = world.proposals
+    return bool(proposals.requested or proposals.looked_at or proposals.grown)
 
 
 def answer(world: World) -> Sequence[Answered]:
@@ -81,24 +82,42 @@ def _answers(world: World) -> Iterator[Answered]:
 def _repairs(world: World) -> Iterator[Answered]:
     """What nobody has to ask for; nothing is said of what cannot be mended, or is whole again unasked."""
     limits = Limits(MOVES, None)
-    for subject in sorted(world.proposals.looked_at):
-        stands = proposed_evictions.standing(world, subject)
-        short: Planned | None
-        many: Planned | None = None
-        if stands is None:
-            short = proposed_repairs.plan(world, subject, limits)
+    looked_at, grown = world.proposals.looked_at, world.proposals.grown
+    for subject in sorted({*looked_at, *grown}):
+        if subject in looked_at:
+            yield from _standing(world, subject, limits)
         else:
-            short = proposed_evictions.evictions(world, subject, stands, limits)
-            many = proposed_evictions.lowerings(world, subject, stands, limits)
-        found: tuple[tuple[What, Cause, Planned], ...] = (
-            ("repair", "deficit", short or proposed_repairs.NOTHING_SHORT),
-            ("surplus", "surplus", many or proposed_evictions.NOTHING_MORE),
-        )
-        for what, why, planned in found:
-            matter = Matter(what, subject)
-            wanted = planned.moves or matter in world.proposals.open
-            if wanted and _is_news(world, matter, planned):
-                yield _told(world, matter, planned, limits, because=(why,))
+            yield from _mended_further(world, subject, limits)
+
+
+def _standing(world: World, subject: Subject, limits: Limits) -> Iterator[Answered]:
+    """What is to be proposed of somebody, as things are."""
+    stands = proposed_evictions.standing(world, subject)
+    short: Planned | None
+    many: Planned | None = None
+    if stands is None:
+        short = proposed_repairs.plan(world, subject, limits)
+    else:
+        short = proposed_evictions.evictions(world, subject, stands, limits)
+        many = proposed_evictions.lowerings(world, subject, stands, limits)
+    found: tuple[tuple[What, Cause, Planned], ...] = (
+        ("repair", "deficit", short or proposed_repairs.NOTHING_SHORT),
+        ("surplus", "surplus", many or proposed_evictions.NOTHING_MORE),
+    )
+    for what, why, planned in found:
+        matter = Matter(what, subject)
+        wanted = planned.moves or matter in world.proposals.open
+        if wanted and _is_news(world, matter, planned):
+            yield _told(world, matter, planned, limits, because=(why,))
+
+
+def _mended_further(world: World, subject: Subject, limits: Limits) -> Iterator[Answered]:
+    """More room came: nothing is said where that mends no more than is proposed."""
+    short = proposed_repairs.plan(world, subject, limits)
+    matter = Matter("repair", subject)
+    open_ = world.proposals.open.get(matter)
+    if short is not None and len(short.moves) > (0 if open_ is None else len(open_.moves)):
+        yield _told(world, matter, short, limits, because=("deficit", "room"))
 
 
 def _is_news(world: World, matter: Matter, found: Planned) -> bool:

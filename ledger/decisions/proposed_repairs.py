@@ -4,7 +4,8 @@ A raised target moves nothing by itself, nor does a share that shrinks to one in
 label becomes another: whoever is short then gets a proposal without asking. The lowest numbers, as many
 as the target says, belong on on-demand nodes; those of them that are on spot nodes would go to on-demand
 nodes with room, the lowest first, each by the strategy of its workload. Where there is no room for one
-there is none for the next. Of a node whose label says nothing, nothing is known: what is there is not
+there is none for the next; as soon as there is more room, a proposal that mends more takes the place of
+the open one. Of a node whose label says nothing, nothing is known: what is there is not
 short.
 
 The score, ``deficit``, is how many are short.
@@ -15,12 +16,12 @@ from typing import Final
 
 from ledger.decisions.capacity_class import target_of
 from ledger.decisions.planned import Limits, Planned
-from ledger.decisions.seats import Floor, on_demand_below
-from ledger.facts.cluster import Labels, NodeUpserted
+from ledger.decisions.seats import Floor
 from ledger.facts.proposal import Proposed, WhyNoMore
-from ledger.reducers.instances import Deployed, node_of, workload_of
+from ledger.reducers import deficits
+from ledger.reducers.instances import node_of
 from ledger.reducers.world import World
-from ledger.units import NodeName, Subject
+from ledger.units import Subject
 
 MEASURE: Final = "deficit"
 
@@ -83,24 +84,8 @@ def plan(world: World, subject: Subject, limits: Limits) -> Planned | None:
 
 def _short(world: World, subject: Subject) -> list[int]:
     """The numbers that belong on on-demand nodes and are on spot nodes."""
-    held = world.deployments.of.get(subject)
-    workload = world.workload(workload_of(subject))
-    if held is None or held.over or not held.share or workload is None:
+    found = deficits.seated(world, subject)
+    if found is None:
         return []
-    if workload.deploy is None or workload.deploy.strategy in {"FILL", "EACH"}:
-        return []
-    target = target_of(world, workload, held.share).pods
-    if not target:
-        return []
-    below = on_demand_below(held, target)
-    spot = world.policy.spot
-    return [
-        one.number
-        for one in held.instances
-        if one.number < below and (spot.label, spot.spot) in _labels(world, held, one.node)
-    ]
-
-
-def _labels(world: World, held: Deployed, name: NodeName) -> Labels:
-    node = world.objects.fact("node", node_of(held.cluster, name))
-    return node.labels if isinstance(node, NodeUpserted) else ()
+    target = target_of(world, found.workload, found.held.share).pods
+    return deficits.misplaced(world, found.held, target or 0)

@@ -18,7 +18,7 @@ from ledger.decisions.deployment_turn import split
 from ledger.decisions.nodes import Nodes, nodes_of
 from ledger.facts.deployment import Instance, Terms
 from ledger.facts.workload import DeploySpec, WorkloadUpserted
-from ledger.reducers.instances import Deployed, workload_of
+from ledger.reducers.instances import Deployed, on_demand_below, workload_of
 from ledger.reducers.world import World
 from ledger.units import Bytes, ClusterName, NodeName, Subject
 
@@ -137,25 +137,6 @@ class Floor:
         seats.counts[before.node] -= 1
         seats.counts[into] += 1
         self.moved.setdefault(cluster, []).append((before, after))
-
-
-def on_demand_below(held: Deployed, target: int) -> int:
-    """The number below which all belong on on-demand nodes, as many as the target says.
-
-    They are the lowest of those that are held, lost or not placed yet together.
-    """
-    used = sorted([*(one.number for one in held.instances), *(one.number for one in held.waiting)])
-    new = max(0, held.share - len(used))
-    found = end = 0
-    for number in used:
-        # A share may be far larger than what is held, so new numbers are counted and not made.
-        before = min(number - end, new, target - found)
-        if found + before == target:
-            return end + before
-        new -= before
-        found += before + 1
-        end = number + 1
-    return end + target - found
 
 
 def _seats(world: World, subject: Subject) -> Seats | None:

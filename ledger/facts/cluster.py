@@ -29,7 +29,7 @@ class ClusterUpserted:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRemoved:
-    """A member cluster is gone, with its nodes and disks; without a uid, whichever is in force."""
+    """A member cluster is gone, with all that lives there; without a uid, whichever is in force."""
 
     name: ClusterName
     uid: Uid | None

@@ -99,10 +99,10 @@ def answered(world: World, decision: Decision, outcome: Admission) -> World:
     world = _with(world, replace(kept, waiting=kept.waiting.delete(uid)))
     if outcome.dry_run:
         return world
-    row = None
+    opened = None
     if request.replicaset is not None:
-        world, row = _slotted(world, request.replicaset, decision, outcome)
-    told = Answered(request.position, outcome.template_hash, request.replicaset, row)
+        world, opened = _slotted(world, request.replicaset, decision, outcome)
+    told = Answered(request.position, outcome.template_hash, request.replicaset, opened)
     kept = world.admissions
     return _with(world, replace(kept, answered=kept.answered.set(uid, told)))
 
@@ -124,11 +124,11 @@ def bypassed(world: World, fact: AdmissionBypassed) -> World:
         else:
             kept = _to_be_forgotten(replace(kept, answered=left), fact.uid, world.now)
         return _with(world, kept)
-    if told.replicaset is not None and told.row is not None:
-        template = kept.templates.get(told.replicaset)
-        row = None if template is None else template.rows.get(told.row)
-        if template is not None and row is not None and row.standing in {"open", "lapsed"}:
-            return _may_be_short(_dropped(world, told.replicaset, told.row), told.replicaset)
+    there = _opened_by(kept, told)
+    if there is not None:
+        replicaset, number = there
+        if kept.templates[replicaset].rows[number].standing in {"open", "lapsed"}:
+            return _may_be_short(_dropped(world, replicaset, number), replicaset)
     return replace(world, last_effect="no_effect")
 
 
@@ -214,6 +214,21 @@ def inventory_listed(world: World, fact: InventoryListed) -> World:
     return _told_through(world, fact.cluster, Microseconds(through))
 
 
+def cluster_gone(world: World, cluster: ClusterName) -> World:
+    """A cluster is gone, with its pods: none that was admitted there comes any more."""
+    for replicaset in sorted(world.admissions.within.get(cluster, _NONE)):
+        template = world.admissions.templates[replicaset]
+        kept = world.admissions
+        names = [row.name for row in template.rows.values() if row.name is not None]
+        reservations = kept.reservations
+        for name in sorted(names):
+            reservations = reservations.delete(name)
+        world = _with(world, replace(kept, reservations=reservations))
+        template = template._replace(rows=Map(), open=(), pods=Map())
+        world = _may_be_short(_with_template(world, replicaset, template), replicaset)
+    return world
+
+
 def time_over(world: World, deadline: Deadline) -> World:
     """Reservations of a template are open, and their time has run out."""
     template = world.admissions.templates[deadline.subject]
@@ -276,8 +291,8 @@ def _claimed(kept: Admissions, replicaset: Subject, pod: PodObserved) -> int | N
 
 def _slotted(
     world: World, replicaset: Subject, decision: Decision, outcome: Admission
-) -> tuple[World, int | None]:
-    """The World with what an answer gave up, and with the row that it opened, if it did."""
+) -> tuple[World, str | None]:
+    """The World with what an answer gave up, and with the reservation that it opened, if it did."""
     kept = world.admissions
     template = kept.templates.get(replicaset)
     name = outcome.reservation
@@ -307,7 +322,7 @@ def _slotted(
     world = _with_template(world, replicaset, template)
     kept = world.admissions
     reserved = kept.reservations.set(name, Reserved(replicaset, number))
-    return _with(world, replace(kept, reservations=reserved)), number
+    return _with(world, replace(kept, reservations=reserved)), name
 
 
 def _may_be_short(world: World, replicaset: Subject) -> World:
@@ -362,15 +377,21 @@ def _forgotten(world: World, uid: str) -> World:
     told = kept.answered.get(uid)
     if told is None:
         return world
-    if told.replicaset is not None and told.row is not None:
-        template = kept.templates.get(told.replicaset)
-        row = None if template is None else template.rows.get(told.row)
-        if template is not None and row is not None and row.pod is None:
+    there = _opened_by(kept, told)
+    if there is not None:
+        replicaset, number = there
+        row = kept.templates[replicaset].rows[number]
+        if row.pod is None:
             if row.standing in {"open", "confirmed"}:
                 return _with(world, _to_be_forgotten(kept, uid, world.now))
-            world = _dropped(world, told.replicaset, told.row)
+            world = _dropped(world, replicaset, number)
             kept = world.admissions
     return _with(world, replace(kept, answered=kept.answered.delete(uid)))
+
+
+def _opened_by(kept: Admissions, told: Answered) -> Reserved | None:
+    """Where the reservation is that an answer opened, if it did and that is still there."""
+    return None if told.reservation is None else kept.reservations.get(told.reservation)
 
 
 def _to_be_forgotten(kept: Admissions, uid: str, now: Microseconds) -> Admissions:
@@ -449,21 +470,31 @@ def _with_template(world: World, replicaset: Subject, template: Template) -> Wor
         queue = queue if is_ is None else deadlines.put(queue, is_)
         world = replace(world, deadlines=queue)
         template = template._replace(deadline=is_)
-    overdue = kept.overdue
     cluster = ClusterName(replicaset.partition("/")[0])
-    listed_ = overdue.get(cluster, _NONE)
-    if len(waits) != len(template.open):
-        if replicaset not in listed_:
-            overdue = overdue.set(cluster, listed_.set(replicaset, None))
-    elif replicaset in listed_:
-        listed_ = listed_.delete(replicaset)
-        overdue = overdue.set(cluster, listed_) if listed_ else overdue.delete(cluster)
+    is_overdue = len(waits) != len(template.open)
+    overdue = _listed_in(kept.overdue, cluster, replicaset, is_=is_overdue)
+    within = _listed_in(kept.within, cluster, replicaset, is_=bool(template.rows))
     templates = kept.templates
     if template.rows:
         templates = templates.set(replicaset, template)
     elif before is not None:
         templates = templates.delete(replicaset)
-    return _with(world, replace(kept, templates=templates, overdue=overdue))
+    return _with(world, replace(kept, templates=templates, within=within, overdue=overdue))
+
+
+def _listed_in(
+    lists: Map[ClusterName, Map[Subject, None]],
+    cluster: ClusterName,
+    replicaset: Subject,
+    *,
+    is_: bool,
+) -> Map[ClusterName, Map[Subject, None]]:
+    """The lists with a template in that of its cluster, or without it."""
+    known = lists.get(cluster, _NONE)
+    if is_ == (replicaset in known):
+        return lists
+    known = known.set(replicaset, None) if is_ else known.delete(replicaset)
+    return lists.set(cluster, known) if known else lists.delete(cluster)
 
 
 def _here(world: World) -> Position:

@@ -9,11 +9,13 @@ one is told in ``ledger.reducers.deployments``, and of its disks in ``ledger.red
 on which somebody is bound to pieces of cores may not cut its cores otherwise: all else that it says
 counts, and what it says of its cores once nobody is bound any more (``ledger.reducers.rooms``).
 
-With a cluster go its nodes and disks, with a node its disks. A full list of one noun removes what
+With a cluster go its nodes and disks, its pods and ReplicaSets and what was admitted there; with a node go its
+disks, while pods may be told of before their node is and outlive what is told of it. A full list of one noun removes what
 it does not name, except what was reported after the moment up to which the list speaks.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from ledger.facts.cluster import (
     ClusterRemoved,
@@ -25,7 +27,9 @@ from ledger.facts.cluster import (
 )
 from ledger.facts.reason import Deadline
 from ledger.reducers import (
+    admissions,
     deadlines,
+    deficits,
     deployments,
     incidents,
     objects,
@@ -42,7 +46,10 @@ from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import says_the_same, with_nodes, with_told, with_turned, without_marks
 from ledger.reducers.world import Cluster, World
-from ledger.units import ClusterName, Subject
+from ledger.units import ClusterName, Microseconds, Subject
+
+_WITHIN: Final[tuple[objects.Noun, ...]] = ("node", "disk", "pod", "replicaset")
+"""What goes with a cluster, in this order."""
 
 
 def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: str) -> World:
@@ -58,22 +65,26 @@ def upserted(world: World, subject: Subject, fact: ClusterUpserted, *, source: s
     world = replace(_put(world, fact.name, before, after), objects=told.objects)
     if before == after and _region(told.before) == fact.region:
         return world
-    return retries.grew(world, [fact.name])
+    return deficits.room_grew(retries.grew(world, [fact.name]), [fact.name])
 
 
 def removed(world: World, subject: Subject, fact: ClusterRemoved, *, source: str) -> World:
-    """A cluster is gone, with its nodes and disks."""
+    """A cluster is gone, with its nodes, disks, pods and ReplicaSets, and what was admitted there."""
     told = objects.remove(
         world.objects, Key("cluster", subject), fact, source=source, now=world.now
     )
     if told.effect != "applied":
         return replace(world, last_effect=told.effect)
-    nodes = told.objects.inside("node", fact.name)
-    disks = told.objects.inside("disk", fact.name)
-    inside = [*(Key("node", node) for node in nodes), *(Key("disk", disk) for disk in disks)]
+    nodes, disks, there, above = (told.objects.inside(noun, fact.name) for noun in _WITHIN)
     world = _put(world, fact.name, world.clusters[fact.name], None)
-    left = objects.drop(told.objects, inside, now=world.now)
-    return volumes.disks_gone(_without_nodes(world, left, nodes), disks)
+    left = _dropped(_dropped(told.objects, "node", nodes, world.now), "disk", disks, world.now)
+    world = volumes.disks_gone(_without_nodes(world, left, nodes), disks)
+    before = admissions.cluster_gone(world, fact.name)
+    left = _dropped(before.objects, "pod", there, world.now)
+    before = pods.gone_with_cluster(replace(before, objects=left), before, there)
+    # After the pods that name them: so none of those seems to become somebody else's.
+    left = _dropped(before.objects, "replicaset", above, world.now)
+    return pods.replicasets_gone(replace(before, objects=left), before, above)
 
 
 def grace_over(world: World, deadline: Deadline) -> World:
@@ -247,6 +258,12 @@ def _without_nodes_and_disks(
     disks = [disk for node in nodes for disk in kept.inside("disk", node)]
     left = objects.drop(kept, [Key("disk", disk) for disk in disks], now=world.now)
     return volumes.disks_gone(_without_nodes(world, left, nodes), disks)
+
+
+def _dropped(
+    kept: objects.Objects, noun: objects.Noun, subjects: Sequence[Subject], now: Microseconds
+) -> objects.Objects:
+    return objects.drop(kept, [Key(noun, subject) for subject in subjects], now=now)
 
 
 def _is_covered(world: World, fact: InventoryListed, subject: Subject) -> bool:

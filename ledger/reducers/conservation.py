@@ -340,6 +340,7 @@ def _admitted(world: World) -> Sums:
     for replicaset, template in world.admissions.templates.items():
         open_ = [row for row in template.rows.values() if row.standing == "open"]
         sums[replicaset, "open"] = len(open_)
+        sums[replicaset, "within"] = 1
         sums[replicaset, "overdue"] = int(any(row.overdue for row in template.rows.values()))
         sums[replicaset, "first"] = min(
             (one.expires for one in open_ if not one.overdue), default=0
@@ -362,8 +363,9 @@ def _admitted_as_kept(world: World) -> Sums:
             # A pod that is going has its row until it is gone, if it had one.
             if not isinstance(pod, PodObserved) or is_active(pod):
                 sums[replicaset, f"row of {name}"] = 1
-    for listed in kept.overdue.values():
-        sums |= {(replicaset, "overdue"): 1 for replicaset in listed}
+    for what, lists in (("within", kept.within), ("overdue", kept.overdue)):
+        for listed in lists.values():
+            sums |= {(replicaset, what): 1 for replicaset in listed}
     for deadline in in_order(world.deadlines):
         if deadline.kind == "reservation":
             sums[deadline.subject, "first"] = deadline.at

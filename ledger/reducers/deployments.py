@@ -29,7 +29,7 @@ from immutables import Map
 from ledger.facts.deployment import Waiting
 from ledger.facts.reason import Deadline
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import deadlines, instances, jobs, proposals, retries
+from ledger.reducers import deadlines, deficits, instances, jobs, proposals, retries
 from ledger.reducers.annotations import readable
 from ledger.reducers.book import Change
 from ledger.reducers.candidates import wish
@@ -130,11 +130,17 @@ def shared(
         if share and fact is not None and fact.deploy is not None:
             each = fact.deploy.strategy == "EACH"
             ordered = each and (before.ordered or reordered or not before.share)
+        otherwise = retargeted or share != before.share
         after = before._replace(
-            share=share, ordered=ordered, waiting=before.waiting if share else ()
+            share=share,
+            ordered=ordered,
+            waiting=before.waiting if share else (),
+            target=None if otherwise else before.target,
         )
         if after != before:
             world = _put(world, subject, after)
+        if otherwise and before.instances:
+            world = proposals.may_be_short(world, [subject])
         if because and (share or (after.instances and not after.over)):
             world = _ask(world, Question("deployment", subject), because)
         if share and fact is not None and fact.min_available is not None:
@@ -144,6 +150,22 @@ def shared(
         if retargeted and Question("deployment", subject) in world.refusals:
             world = retries.mark(world, Question("deployment", subject), _TARGET)
     return world
+
+
+def other_targets(world: World) -> World:
+    """How many belong on on-demand nodes depends on something else now: it is not known of anybody."""
+    of = world.deployments.of.mutate()
+    for subject, before in world.deployments.of.items():
+        # In no order, into a map that has none.
+        if before.target is not None:
+            of[subject] = before._replace(target=None)
+    return _with(world, replace(world.deployments, of=of.finish()))
+
+
+def targeted(world: World, subject: Subject, target: int | None) -> World:
+    """A decision says how many instances of a workload in a cluster belong on on-demand nodes."""
+    before = world.deployments.of[subject]
+    return _with_deployed(world, subject, before._replace(target=target))
 
 
 def life_over(world: World, workload: Subject) -> World:
@@ -325,7 +347,9 @@ def _unrefused(world: World, subject: Subject) -> World:
 
 def _with_deployed(world: World, subject: Subject, after: Deployed) -> World:
     world = _with(world, with_deployed(world.deployments, subject, after))
-    return world if subject in world.deployments.of else forgotten(world, after.workload)
+    if subject in world.deployments.of:
+        return world
+    return forgotten(deficits.forgotten(world, subject), after.workload)
 
 
 def _with(world: World, deployments: Deployments) -> World:

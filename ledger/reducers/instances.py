@@ -41,6 +41,9 @@ class Deployed(NamedTuple):
     """Of the last deployment decision."""
     over: bool = False
     """Whether the life that the instances belong to is over: all of them are to be given up."""
+    target: int | None = None
+    """How many of the lowest numbers belong on on-demand nodes, as a decision said last; None: none did
+    since what that depends on changed."""
 
 
 class LastTarget(NamedTuple):
@@ -109,6 +112,25 @@ def holding(instance: Instance) -> Holding:
         numa=((instance.group, request.memory),) if instance.group and request.memory else (),
         volumes=tuple((device, size) for device, size in sorted(devices.items()) if size),
     )
+
+
+def on_demand_below(held: Deployed, target: int) -> int:
+    """The number below which all belong on on-demand nodes, as many as the target says.
+
+    They are the lowest of those that are held, lost or not placed yet together.
+    """
+    used = sorted([*(one.number for one in held.instances), *(one.number for one in held.waiting)])
+    new = max(0, held.share - len(used))
+    found = end = 0
+    for number in used:
+        # A share may be far larger than what is held, so new numbers are counted and not made.
+        before = min(number - end, new, target - found)
+        if found + before == target:
+            return end + before
+        new -= before
+        found += before + 1
+        end = number + 1
+    return end + target - found
 
 
 def exchanged(

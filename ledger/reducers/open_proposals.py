@@ -14,7 +14,7 @@ from immutables import Map
 
 from ledger.facts.proposal import Proposed, What
 from ledger.reducers.replacing import replace
-from ledger.units import Bytes, DecisionNumber, Subject, Uid
+from ledger.units import Bytes, ClusterName, DecisionNumber, Subject, Uid
 
 
 class Matter(NamedTuple):
@@ -37,6 +37,8 @@ class OpenProposal(NamedTuple):
 
     number: DecisionNumber
     moves: tuple[Proposed, ...]
+    most: int
+    """So many moves it could have had."""
 
 
 class Ground(NamedTuple):
@@ -61,11 +63,15 @@ class Proposals:
     requested: Map[Matter, Most]
     looked_at: Map[Subject, None]
     """Workloads in clusters that may have become short of on-demand places."""
+    lacking: Map[ClusterName, Map[Subject, None]]
+    """Those that are short of more than a proposal would mend, as far as it is known."""
+    grown: Map[Subject, None]
+    """Those of them for which there may be more room."""
     evicted: Map[Subject, Uid]
     """Pods that were told to go by an approved repair and are still there, each with its life."""
 
 
-NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map(), Map(), Map())
+NO_PROPOSALS: Final = Proposals(Map(), Map(), Map(), Map(), Map(), Map(), Map(), Map(), Map())
 
 _NONE: Final[Map[DecisionNumber, None]] = Map()
 

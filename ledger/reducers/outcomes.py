@@ -116,7 +116,7 @@ def _classed(world: World, subject: Subject, decided: CapacityClass) -> World:
     last = LastTarget(decided.target, decided.flags)
     world = proposals.may_be_short(world, [subject])
     kept = replace(world.deployments, targets=world.deployments.targets.set(subject, last))
-    return replace(world, deployments=kept)
+    return deployments.targeted(replace(world, deployments=kept), subject, decided.target)
 
 
 def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
@@ -131,6 +131,7 @@ def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
         waiting=decided.waiting,
         ordered=decided.ordered,
         number=decision.number,
+        target=decided.target,
     )
     return deployments.decided(
         world,

@@ -109,6 +109,30 @@ def gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
     return world
 
 
+def gone_with_cluster(world: World, before: World, subjects: Sequence[Subject]) -> World:
+    """Pods that were there ``before`` are gone with their cluster; its nodes and admissions went first.
+
+    So nothing is left there that one of them could lose, and each crew is counted once.
+    """
+    pods = world.pods
+    crews: dict[Crew, None] = {}
+    names: dict[Subject, list[str]] = {}
+    for subject in subjects:
+        was = before.objects.fact("pod", subject)
+        old = _counted(before.objects, pods, subject, was)
+        if subject in pods.given_up:
+            pods = replace(pods, given_up=pods.given_up.delete(subject))
+        pods = _exchanged(_listed(pods, subject, was, None), subject, old, None)
+        if old is not None:
+            crews[old] = None
+            names.setdefault(old.subject, []).append(subject.rpartition("/")[2])
+        world = proposals.pod_gone(world, subject)
+    world = may_be_short(recounted(replace(world, pods=pods), crews), crews)
+    for whose in sorted(names):
+        world = proposals.released(world, whose, frozenset(names[whose]))
+    return world
+
+
 def replicasets_gone(world: World, before: World, subjects: Sequence[Subject]) -> World:
     """ReplicaSets that were there ``before`` are gone."""
     return _owned(world, before, subjects)

@@ -8,9 +8,11 @@ when it is carried out or cannot be.
 
 An approval counts while the proposal is open and was not approved before; any other has no effect.
 A workload in a cluster may become short of on-demand places when a deployment or its target is decided
-for it, and when a node that it has instances on gets other labels; where the ledger does not decide its
-nodes, when it is divided or edited, when a pod of it, its ReplicaSet or its node is told of, and when a
-reservation of its pods becomes another one.
+for it, when its share or what says how many belong there is other, when what was proposed is over, and when
+a node that it has instances on gets other labels. Whoever stays short is looked at again when there is more
+room (``ledger.reducers.deficits``). Where the ledger does not decide its nodes, it may become short when it is
+divided or edited, when a pod of it, its ReplicaSet or its node is told of, and when a reservation of its pods
+becomes another one.
 
 Under ``hold`` requests and approvals wait: of two requests about the same matter the later counts. An
 approved proposal may still be withdrawn before it is carried out.
@@ -27,6 +29,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.proposal import Proposal
 from ledger.facts.repair import Repair
 from ledger.facts.workload import PodObserved
+from ledger.reducers import deficits
 from ledger.reducers.open_proposals import (
     Ground,
     Matter,
@@ -46,9 +49,10 @@ from ledger.units import Bytes, DecisionNumber, Subject
 def begun(world: World) -> World:
     """The World at the beginning of an event or deadline: what was asked for has been answered."""
     proposals = world.proposals
-    if world.policy.hold or not (proposals.requested or proposals.looked_at):
+    if world.policy.hold or not (proposals.requested or proposals.looked_at or proposals.grown):
         return world
-    return _with(world, replace(proposals, requested=Map(), looked_at=Map()))
+    world = deficits.seen(world, sorted({*proposals.looked_at, *proposals.grown}))
+    return _with(world, replace(world.proposals, requested=Map(), looked_at=Map(), grown=Map()))
 
 
 def requested(world: World, fact: ProposalRequested) -> World:
@@ -74,7 +78,9 @@ def proposed(world: World, decision: Decision, proposal: Proposal) -> World:
     before = world.proposals.open.get(matter)
     proposals = world.proposals if before is None else without(world.proposals, before.number)
     if proposal.moves:
-        proposals = with_open(proposals, matter, OpenProposal(decision.number, proposal.moves))
+        proposals = with_open(
+            proposals, matter, OpenProposal(decision.number, proposal.moves, proposal.max_moves)
+        )
     return _with(world, proposals)
 
 
@@ -82,7 +88,8 @@ def closed(world: World, number: DecisionNumber | None) -> World:
     """A proposal is carried out, or cannot be; None, or one that is closed already, changes nothing."""
     if number is None or number not in world.proposals.matters:
         return world
-    return _with(world, without(world.proposals, number))
+    matter = world.proposals.matters[number]
+    return _as_short_as_before(_with(world, without(world.proposals, number)), matter)
 
 
 def repaired(world: World, repair: Repair) -> World:
@@ -161,7 +168,13 @@ def _withdrawn(world: World, ground: Ground) -> World:
 def _withdraw(world: World, number: DecisionNumber) -> World:
     matter = world.proposals.matters[number]
     ended = Ended("proposal", matter.subject, number)
-    return replace(world, proposals=without(world.proposals, number), ended=(*world.ended, ended))
+    world = replace(world, proposals=without(world.proposals, number), ended=(*world.ended, ended))
+    return _as_short_as_before(world, matter)
+
+
+def _as_short_as_before(world: World, matter: Matter) -> World:
+    """Nothing is proposed any more for whoever was short: something else may be."""
+    return may_be_short(world, [matter.subject]) if matter.what == "repair" else world
 
 
 def _with(world: World, proposals: Proposals) -> World:

@@ -108,8 +108,8 @@ class Answered(NamedTuple):
     position: Position
     hash: str
     replicaset: Subject | None
-    row: int | None
-    """What it opened."""
+    reservation: str | None
+    """What it opened, by its name."""
 
 
 class Reserved(NamedTuple):
@@ -139,6 +139,8 @@ class Admissions:
     answered: Map[str, Answered]
     due: str | None
     """The uid of the one that is to be answered now."""
+    within: Map[ClusterName, Map[Subject, None]]
+    """The templates of each cluster."""
     overdue: Map[ClusterName, Map[Subject, None]]
     """Templates with overdue rows, by the cluster that has to be heard of."""
     forgetting: Map[int, Forgetting]
@@ -154,7 +156,9 @@ class Admissions:
         return None if template is None or number is None else template.rows[number]
 
 
-NO_ADMISSIONS: Final = Admissions(Map(), Map(), Map(), Map(), None, Map(), Map(), oldest=0, next=0)
+NO_ADMISSIONS: Final = Admissions(
+    Map(), Map(), Map(), Map(), None, Map(), Map(), Map(), oldest=0, next=0
+)
 
 
 class Whose(NamedTuple):

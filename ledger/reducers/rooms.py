@@ -25,7 +25,7 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.workload import Request, WorkloadUpserted
-from ledger.reducers import book, incidents, rounds
+from ledger.reducers import book, deficits, incidents, rounds
 from ledger.reducers.book import NOTHING_HELD, Change, Offer
 from ledger.reducers.incidents import Contradiction
 from ledger.reducers.instances import subject_of
@@ -206,6 +206,7 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
     moved: list[tuple[Subject, book.Loose | None, book.Loose | None]] = []
     kept: dict[ClusterName, None] = {}
     divisions_wait, listed = bool(after.retries.waiting), after.retries.listed
+    lacking, mendable = after.proposals.lacking, dict[ClusterName, None]()
     for subject in subjects:
         cluster = ClusterName(subject.partition("/")[0])
         stirred.setdefault(cluster, []).append(NodeName(subject[len(cluster) + 1 :]))
@@ -229,14 +230,17 @@ def _offered(before: World, after: World, subjects: Iterable[Subject]) -> World:
                 moved.append((subject, had, has))
             elif was is not None and is_ is not None:
                 after = rounds.relabelled_node(after, cluster, was.labels, is_.labels)
-        if (divisions_wait or awaited) and (not same or book.grew(*there.offers)):
+        lacks = cluster in lacking and is_ is not None and deficits.is_on_demand(after, is_)
+        if (divisions_wait or awaited or lacks) and (not same or book.grew(*there.offers)):
             changed[cluster] = None
+            if lacks:
+                mendable[cluster] = None
     after = replace(after, rooms=_stirred(after.rooms, stirred, counts))
     after = rounds.stirred(after, moved) if moved else after
     world = grew(after, sorted(changed))
     for cluster in sorted(kept):
         world = grew_for(world, ("nodes", cluster))
-    return world
+    return deficits.room_grew(world, mendable)
 
 
 class _Both:

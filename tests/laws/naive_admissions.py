@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger.facts.cluster import InventoryListed
+from ledger.facts.cluster import ClusterRemoved, InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import AdmissionBypassed, AdmissionRequested, PodsListed
 from ledger.facts.workload import PodDeleted, PodObserved, WorkloadUpserted
@@ -134,6 +134,9 @@ class NaiveAdmissions:
         match fact:
             case PodObserved() | PodDeleted() if self.fleet.effect == "stale":
                 pass
+            case ClusterRemoved() if self.fleet.effect == "applied":
+                gone = f"{fact.name}/"
+                self.rows = [row for row in self.rows if not row.replicaset.startswith(gone)]
             case PodObserved():
                 above = _above(fact)
                 if above is not None and any(row.replicaset == above for row in self.rows):

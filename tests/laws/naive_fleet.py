@@ -494,7 +494,7 @@ class NaiveFleet:
                 self._remove("cluster", subject, fact.uid, fact.revision, source)
                 if self.effect == "applied":
                     self.grace_until.pop(subject, None)
-                    for noun in ("node", "disk"):
+                    for noun in ("node", "disk", "pod", "replicaset"):
                         for key, there in self.all(noun).items():
                             if there.cluster == subject:
                                 self._bury(noun, key)

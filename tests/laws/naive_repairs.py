@@ -1,8 +1,10 @@
 """A slow, literal model of repairs: what belongs on on-demand nodes and is on spot nodes.
 
 After each event every open proposal is looked at: whether what it would move is where it was, and
-whether the nodes that it would go to are there. Who was decided about, and who sits on a node whose
-labels changed, is looked at anew; how one finds another place is for the model of deployments to say.
+whether the nodes that it would go to are there. Who was decided about, who wants another number of them or
+on-demand ones, whose proposal is over, and who sits on a node whose labels changed, is looked at anew; how one
+finds another place is for the model of deployments to say. Whoever was short when it was looked at last is
+looked at after every event, whatever that was: if more can be mended than is proposed, that is proposed.
 
 Where the ledger does not decide the nodes of a workload its pods are looked at after every event, all
 of them (``tests.laws.naive_evictions``). A pod that is gone or ended, or of another life, is not where
@@ -59,6 +61,10 @@ class NaiveRepairs:
     labels: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Of each node, with its life."""
     looked_at: set[str] = field(default_factory=set)
+    short: set[str] = field(default_factory=set)
+    """Who was when it was looked at last."""
+    wishes: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    """What says how many belong on on-demand nodes, of whoever has any."""
     approved: set[int] = field(default_factory=set)
     evictions: NaiveEvictions = field(init=False)
 
@@ -120,6 +126,7 @@ class NaiveRepairs:
         for about, one in list(self.open.items()):
             if not self._stands(about[0], one):
                 self._withdraw(about)
+        self._see_wishes()
         before = self.labels
         self.labels = {
             key: (self.fleet.life("node", key), node.labels)
@@ -142,11 +149,17 @@ class NaiveRepairs:
                 for about in list(self.open):
                     if made.kind == "deployment" and made.subject == about[0]:
                         self._withdraw(about)
+        self._see_wishes()
         self.looked_at |= self.evictions.subjects()
         self.looked_at |= {about[0] for about, one in self.open.items() if not one.lives}
         said = []
-        for subject in bytewise(self.looked_at):
+        for subject in bytewise(self.looked_at | self.short):
             moves = self._moves(subject)
+            if subject not in self.looked_at:
+                open_ = self.open.get((subject, "repair"))
+                if len(moves) > (0 if open_ is None else len(open_.moves)):
+                    said += self._propose(subject, "repair", moves, moment)
+                continue
             moves += [Move(name, out, "") for name, out in self.evictions.going(subject)]
             said += self._propose(subject, "repair", moves, moment)
             lower = [Move(name, out, "") for name, out in self.evictions.too_many(subject)]
@@ -176,6 +189,18 @@ class NaiveRepairs:
             )
         return [made]
 
+    def _see_wishes(self) -> None:
+        """Who wants to have other on-demand ones than before."""
+        before, self.wishes = self.wishes, {}
+        for subject, wanted in self.deployments.known.items():
+            name, cluster = subject.split("@")
+            fact = self.fleet.fact("workload", name)
+            share = self.fleet.shares(name).get(cluster, 0)
+            if fact is not None and self.deployments.standing[subject].held:
+                self.wishes[subject] = wanted.life, share, fact.kind, fact.min_available
+                if subject in before and before[subject] != self.wishes[subject]:
+                    self.looked_at.add(subject)
+
     def _heading(
         self, kind: str, subject: str, previous: int | None, moment: Moment | None
     ) -> Said:
@@ -187,6 +212,8 @@ class NaiveRepairs:
 
     def _withdraw(self, about: tuple[str, str]) -> None:
         self.fleet.ended.append(("proposal", about[0], self.open.pop(about).number))
+        if about[1] == "repair":
+            self.looked_at.add(about[0])
 
     def _stands(self, subject: str, one: Open) -> bool:
         name = subject.split("@", maxsplit=1)[0]
@@ -213,6 +240,8 @@ class NaiveRepairs:
         return None if one is None else (one.node, one.node_life)
 
     def _moves(self, subject: str) -> list[Move]:
+        """Who would go where; this is to look at it."""
+        self.short.discard(subject)
         model = self.deployments
         turn = model._turn(subject)
         if turn is None or turn.deploy.strategy in {"FILL", "EACH"}:
@@ -227,6 +256,8 @@ class NaiveRepairs:
             for number, one in held.items()
             if number in lowest and spot in self.fleet.fact("node", one.node).labels
         )
+        if short:
+            self.short.add(subject)
         before = dict(held)
         model.began_with[subject] = turn.standing.numbers()
         self.fleet.book.asking = turn.workload, turn.cluster

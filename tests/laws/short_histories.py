@@ -8,7 +8,7 @@ histories have in common is lived once: the World is never changed, the models a
     python -m tests.laws.short_histories --length 4 --words 500 --drawn 100
 
 Fleets are lived as in ``tests.laws.two_fleets``, disks as in ``tests.laws.two_stores``. After every event the two
-agree, everything adds up, and nobody waits who could be served.
+agree, everything adds up, nobody waits who could be served, and no more could be mended than is proposed.
 """
 
 import argparse
@@ -19,13 +19,16 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from ledger.decisions import deployment, disk_placement, division
+from ledger.decisions import deployment, disk_placement, division, proposed_repairs
+from ledger.decisions.planned import Limits
+from ledger.decisions.proposal import MOVES
 from ledger.facts.event import Fact
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DeploySpec, PodObserved, WorkloadUpserted
 from ledger.reducers.conservation import differences
+from ledger.reducers.open_proposals import Matter
 from ledger.reducers.world import Question, World
-from ledger.units import Bytes, ClusterName, Replicas, Uid
+from ledger.units import Bytes, ClusterName, Replicas, Subject, Uid
 from tests.histories import (
     SECOND,
     History,
@@ -173,7 +176,21 @@ def wrong(lives: Lives, happening: Happening) -> str | None:
     if wrongly:
         return f"does not add up: {wrongly}"
     waits = next(could_be_served(world), None)
-    return None if waits is None else f"waits and could be served: {waits}"
+    if waits is not None:
+        return f"waits and could be served: {waits}"
+    short = next(could_be_mended(world), None)
+    return None if short is None else f"short, and more could be mended: {short}"
+
+
+def could_be_mended(world: World) -> Iterator[Subject]:
+    """Who is short of on-demand places, of which there are more than are proposed."""
+    if world.policy.hold:
+        return
+    for subject in sorted(world.deployments.of):
+        found = proposed_repairs.plan(world, subject, Limits(MOVES, None))
+        open_ = world.proposals.open.get(Matter("repair", subject))
+        if found is not None and len(found.moves) > (0 if open_ is None else len(open_.moves)):
+            yield subject
 
 
 def could_be_served(world: World) -> Iterator[Question]:
@@ -322,6 +339,46 @@ def _split_set() -> Alphabet:
             node_reclaimed("m1", "n2"),
             another(of),
             reschedule("ns/s"),
+            HOLD,
+            GO,
+        ],
+    )
+
+
+def _mended() -> Alphabet:
+    """Too few are on on-demand nodes, where there is room at times."""
+    web = workload_up(
+        "ns/web", 3, cluster="m1", deploy=deployed(), request=MEMORY, min_available="1"
+    )
+    one, two, three = (
+        node_up("m1", name, memory=memory, labels={CAPACITY: says})
+        for name, memory, says in (
+            ("n1", 2, "on-demand"),
+            ("n2", 6, "spot"),
+            ("n3", 4, "on-demand"),
+        )
+    )
+    beside = workload_up("ns/x", 1, cluster="m1", deploy=deployed(), request=MEMORY)
+    return fleets(
+        [cluster_up("m1"), one, two, web, replace(web, min_available="3")],
+        [
+            three,
+            replace(three, memory=Bytes(2)),
+            replace(three, schedulable=False),
+            replace(three, labels=two.labels),
+            node_gone("m1", "n3"),
+            replace(two, labels=()),
+            two,
+            beside,
+            workload_gone("ns/x"),
+            pod_seen("m1", "ns", "y", node="n3", request=MEMORY),
+            pod_gone("m1", "ns", "y"),
+            replace(web, min_available="2"),
+            replace(web, min_available=None),
+            replicas(web, 4),
+            replace(web, min_available="3", request=each_takes(memory=1)),
+            cluster_up("m1", ready=False),
+            cluster_up("m1"),
             HOLD,
             GO,
         ],
@@ -539,6 +596,7 @@ ALPHABETS: Final[Mapping[str, Alphabet]] = {
     "held": _hold(node_up("m1", "n1", memory=6, uid="another"), HOLD),
     "stateful": _stateful(),
     "split set": _split_set(),
+    "mended": _mended(),
     "orders": _orders(),
     "divided": _divided(),
     "gangs": _gangs(),

@@ -22,6 +22,7 @@ from tests.histories import (
     node_up,
     pod_seen,
     queue_up,
+    replicaset_up,
     reschedule,
     workload_gone,
     workload_up,
@@ -194,17 +195,22 @@ def test_only_a_job_finishes_and_only_tasks_that_it_has() -> None:
     assert history.add(JobFinished("ns", "job", None, None)).effect == "applied"
 
 
-def test_with_a_cluster_go_its_nodes_and_disks_and_nothing_else() -> None:
+def test_with_a_cluster_goes_what_lives_there_and_nothing_else() -> None:
     history = History()
     history.add_all(cluster_up("c"), node_up("c", "n"), disk_up("c", "n", "d"), node_up("d", "n"))
-    history.add(pod_seen("c", "ns", "p"))
+    history.add_all(pod_seen("c", "ns", "p"), pod_seen("d", "ns", "p"), workload_up("ns/w", 1))
+    history.add_all(replicaset_up("c", "ns", "r", None), replicaset_up("d", "ns", "r", None))
 
     history.add(cluster_gone("c"))
 
     assert in_force(history, "node", "c/n") is None
     assert in_force(history, "disk", "c/n/d") is None
     assert in_force(history, "node", "d/n") is not None
-    assert in_force(history, "pod", "c/ns/p") is not None
+    assert in_force(history, "pod", "c/ns/p") is None
+    assert in_force(history, "pod", "d/ns/p") is not None
+    assert in_force(history, "replicaset", "c/ns/r") is None
+    assert in_force(history, "replicaset", "d/ns/r") is not None
+    assert in_force(history, "workload", "ns/w") is not None
 
 
 def test_what_went_with_a_cluster_leaves_a_tombstone_too() -> None:

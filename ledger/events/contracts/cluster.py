@@ -71,7 +71,7 @@ class ClusterUpserted(Upsert):
 
 
 class ClusterRemoved(Removal):
-    """A member cluster is gone, with its nodes and disks."""
+    """A member cluster is gone, with its nodes, disks, pods and ReplicaSets."""
 
     event_type: ClassVar = EventType("ledger.cluster.cluster.removed.v1")
     family: ClassVar[Family] = "cluster"
