@@ -115,7 +115,7 @@ class Memory:
                 for origin, signed in sorted(self._last.items())
             },
             "before": {
-                origin: [f"{signed.size} {signed.root.hex()}" for signed in ends]
+                origin: ", ".join(f"{signed.size} {signed.root.hex()}" for signed in ends)
                 for origin, ends in sorted(self._before.items())
                 if ends
             },
@@ -168,7 +168,7 @@ def recalled(path: Path) -> Recalled:
             for origin, signed in plain["signed"].items()
         }
         before = {
-            origin: tuple(_rung(told) for told in ends)
+            origin: tuple(_rung(told) for told in ends.split(", "))
             for origin, ends in plain.get("before", {}).items()
         }
         signs_as = _signs_as(plain["signs_as"]) if "signs_as" in plain else None

@@ -77,11 +77,11 @@ def test_a_memory_of_before_is_read_and_goes_on_with_what_it_has(tmp_path: Path)
     assert json.loads(path.read_text())["layout"] == 2
 
 
-@pytest.mark.parametrize("rung", ["3", "x 00", "3 0g", 3, ["3"]])
-def test_a_memory_that_nobody_wrote_is_none(tmp_path: Path, rung: object) -> None:
+@pytest.mark.parametrize("ends", ["", "3", "3 00", "x 00", "3 0g", f"{'3 ' + '0' * 64},", 3, ["3"]])
+def test_a_memory_that_nobody_wrote_is_none(tmp_path: Path, ends: object) -> None:
     path = tmp_path / "signed.json"
     signed = {ORIGIN: {"size": 3, "root": bytes(32).hex()}}
-    path.write_text(json.dumps({"layout": 2, "signed": signed, "before": {ORIGIN: [rung]}}))
+    path.write_text(json.dumps({"layout": 2, "signed": signed, "before": {ORIGIN: ends}}))
 
     with pytest.raises(SetupProblem, match="not what a signer wrote"):
         recalled(path)
