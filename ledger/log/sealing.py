@@ -135,7 +135,7 @@ async def seal(
             return ()
         held = await _held(connection, fleet, site, memory, published, now, archive)
         await _require_held(
-            connection, fleet, site, memory, now, held, archive, unvouched=unvouched
+            connection, fleet, site, memory, published, now, held, archive, unvouched=unvouched
         )
     names = {tree: origin(site.name, fleet.name, incarnation, tree) for tree in TREES}
     both = origin(site.name, fleet.name, incarnation, "both")
@@ -336,7 +336,7 @@ async def is_unvouched(
         return False
     now = await end(connection, fleet)
     held = await _held(connection, fleet, site, memory, published, now, archive)
-    return bool(await _unvouched(connection, fleet, site, memory, now.life, held))
+    return bool(await _unvouched(connection, fleet, site, memory, published, now.life, held))
 
 
 async def _unvouched(
@@ -344,13 +344,25 @@ async def _unvouched(
     fleet: Fleet,
     site: Site,
     memory: Memory,
+    published: Sequence[Directory],
     life: Life,
     held: Held,
 ) -> Sequence[Tree]:
-    """The trees of which something was kept from the life before, and nothing that was signed tells of it."""
+    """The trees of which something was kept from the life before, and nothing that was signed tells of it.
+
+    None where nobody is known to have signed for that life.
+    """
     if life.recovered is None or held.beyond or held.broken:
         return ()
-    if not life.recovered.signed and last_life(memory, site.name, fleet) is None:
+    earlier = [
+        origin(site.name, fleet.name, Incarnation(number), "events")
+        for number in range(1, life.incarnation)
+    ]
+    if not (
+        life.recovered.signed
+        or last_life(memory, site.name, fleet) is not None
+        or any(place.reached(name) is not None for place in published for name in earlier)
+    ):
         return ()
     kept = await lives.kept_of(connection, fleet, Incarnation(life.incarnation - 1))
     assert kept is not None, "the life before is over"
@@ -387,6 +399,7 @@ async def _require_held(
     fleet: Fleet,
     site: Site,
     memory: Memory,
+    published: Sequence[Directory],
     now: End,
     held: Held,
     archive: Archive | None,
@@ -398,7 +411,7 @@ async def _require_held(
         raise await stops.stopped(connection, fleet, _rewound(tree, known, now.heads[tree]))
     for name, known in held.broken:
         raise await _not_continued(connection, fleet, name, known, archive)
-    missing = await _unvouched(connection, fleet, site, memory, now.life, held)
+    missing = await _unvouched(connection, fleet, site, memory, published, now.life, held)
     if missing and not unvouched:
         raise LedgerStopped(
             f"{fleet.name}: life {now.life.incarnation} goes on from {now.life.begins} events, and nothing is"

@@ -279,3 +279,16 @@ async def test_a_restore_to_before_anything_was_signed_is_told_as_one(
     assert (found.events, found.unvouched) == (0, ())
     assert await sealed(log, tmp_path) is None
     assert (await assessed(log, NOTHING)).unvouched == ()
+
+
+async def test_a_life_that_names_nothing_is_no_first_one_where_notes_of_an_earlier_one_are_published(
+    log: Restorable, postgres: Postgres, tmp_path: Path
+) -> None:
+    (tmp_path / "signed.json").unlink()
+    await forged(log, postgres, workloads=3)
+    await recovered(log, NOTHING)
+
+    with pytest.raises(SetupProblem, match="nothing is known that was signed"):
+        await signed_by(log, tmp_path, new=New(memory=True))
+    made, _ = await signed_by(log, tmp_path, new=New(memory=True, unvouched=True))
+    assert {seal.incarnation for seal in made} == {2}
