@@ -6,6 +6,7 @@ from ledger.errors import LedgerStopped
 from ledger.log import fleets, lines, recovery
 from ledger.log.database import Connection, connected
 from ledger.log.fleets import Fleet
+from ledger.log.known_ends import Signers, remembered
 from ledger.log.publishing import Directory
 from ledger.log.recovery import Assessment, Remembered
 from ledger.log.sealer import Sealer
@@ -32,8 +33,8 @@ async def grow(database: Restorable, first: int, count: int) -> None:
 
 
 async def sealed(database: Restorable, folder: Path, name: str = "test") -> LedgerStopped | None:
-    with memory(folder / "signed.json") as remembered:
-        sealer = Sealer(SITE, remembered, [Directory(folder / "notes")])
+    with memory(folder / "signed.json") as kept:
+        sealer = Sealer(SITE, kept, [Directory(folder / "notes")])
         async with connected(database.url, "ledger_signer") as connection:
             await sealer.round(connection)
     return sealer.stopped.get(name)
@@ -45,20 +46,21 @@ async def the_fleet(connection: Connection) -> Fleet:
     return fleet
 
 
-async def assessed(database: Restorable, remembered: Remembered) -> Assessment:
+async def assessed(database: Restorable, outside: Remembered) -> Assessment:
     async with connected(database.url, "ledger_writer") as connection:
-        return await recovery.assess(connection, await the_fleet(connection), remembered)
+        return await recovery.assess(connection, await the_fleet(connection), outside)
 
 
-async def recovered(database: Restorable, remembered: Remembered) -> Assessment:
+async def recovered(database: Restorable, outside: Remembered) -> Assessment:
     async with connected(database.url, "ledger_writer") as connection:
-        found = await recovery.assess(connection, await the_fleet(connection), remembered)
+        found = await recovery.assess(connection, await the_fleet(connection), outside)
         await recovery.begin(connection, found, why="it was restored", by="anna")
     return found
 
 
 def by_the_signer(folder: Path) -> Remembered:
-    return Remembered(recalled(folder / "signed.json"), None, {})
+    found = recalled(folder / "signed.json")
+    return Remembered(found.last, None, {}, tuple(remembered(found)), Signers(site=found.signs_as))
 
 
 async def restored(log: Restorable, folder: Path) -> None:

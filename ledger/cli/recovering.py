@@ -4,26 +4,30 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 
+from ledger.cli.archiving import DetachedOption
 from ledger.cli.aside import aside
 from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.operator import operator
 from ledger.cli.run import NEEDS_A_PERSON, run
 from ledger.errors import InvalidRequest, SetupProblem
-from ledger.log import fleets, receipts, recovery, signed
-from ledger.log.checkpoints import parse_checkpoint
+from ledger.log import fleets, receipts, recovery, signed, trees
+from ledger.log.checkpoints import MOST_LEAVES
 from ledger.log.database import Connection, connected
+from ledger.log.detached import archive_of
 from ledger.log.fleets import Fleet
-from ledger.log.notes import open_note, parse_key, parse_note
+from ledger.log.known_ends import KnownEnd, Signers, remembered, tree_of
+from ledger.log.notes import parse_key
+from ledger.log.publishing import Directory
 from ledger.log.receipts import Feeding
 from ledger.log.recovery import NOT_BORN, Assessment, HandedOn, ReadAgain, Remembered, decision_id
 from ledger.log.signed import Signed
 from ledger.log.signing_keys import life_of, read_origin
-from ledger.log.trees import TREES
+from ledger.log.trees import TREES, Tree
 from ledger.units import FleetName, Offset
 
 if TYPE_CHECKING:
@@ -52,9 +56,23 @@ def recover(
             help="A signed checkpoint that somebody kept, where the memory is lost; one of each tree.",
         ),
     ] = None,
+    notes: Annotated[
+        Path | None,
+        typer.Option(
+            "--notes",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="The directory that `ledger seal --publish` wrote, or a copy: what was kept is held against"
+            " the notes in it, beside the memory.",
+        ),
+    ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", help="The key of a checkpoint's origin (`ledger key show`)."),
+        typer.Option(
+            "--key",
+            help="The key of a note's origin (`ledger key show`); those that the memory signs with it knows.",
+        ),
     ] = None,
     clock: Annotated[
         Literal["wall", "event"],
@@ -74,6 +92,13 @@ def recover(
             " fleet than is there.",
         ),
     ] = False,
+    unvouched: Annotated[
+        bool,
+        typer.Option(
+            "--unvouched",
+            help="Nothing that was signed is known of what was kept; it is believed as the database has it.",
+        ),
+    ] = False,
     without_kafka: Annotated[
         bool,
         typer.Option(
@@ -81,6 +106,7 @@ def recover(
             help="Do not ask Kafka what was handed on. What it would have told stays unknown.",
         ),
     ] = False,
+    detached: DetachedOption = None,
     database_url: DatabaseUrl = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -93,15 +119,16 @@ def recover(
     were signed and are not there, which decisions were published and are not there, and what Kafka
     will deliver again. With --yes the log goes on from where it ends in its next life (incarnation): the
     first event of it names the last signed checkpoints, every decision from there on has an id that
-    nothing ever had, and the signer signs for origins of their own. Events that Kafka still has come
+    nothing ever had, and the signer signs for origins of their own. What was kept has to be what was signed:
+    it is held against every signed end that is known of it, and where none is, that is said once. Events that Kafka still has come
     again, each once; those that came by HTTP or from files after the point have to be sent again.
 
     Stop the consumers, deciders and publishers, restore, recover every fleet, start them: then
     nothing can slip in between. Those that still run stop by themselves, and go on by themselves.
 
     Exit code 0: recovered, or there is nothing to recover; 76: something was lost and --yes was not
-    given, or the log went on after the restore and must be restored once more. docs/recover.md has
-    it step by step.
+    given, or the log went on after the restore, or is not what was signed, and must be restored once more.
+    docs/recover.md has it step by step.
 
     - `ledger recover shop --memory signed.json` says what was lost
     - `ledger recover shop --memory signed.json --why "the disk was lost" --yes` goes on
@@ -109,27 +136,33 @@ def recover(
     """
 
     async def main() -> tuple[Assessment, tuple[ReadAgain, ...] | None, list[FleetName]]:
-        signed_ends = _signed(FleetName(fleet), memory, checkpoint or [], key or [])
         url = await locate(database_url, data)
         async with connected(url, "ledger_writer") as connection:
             it = await fleets.find(connection, FleetName(fleet))
+            sizes = (
+                dict.fromkeys(TREES, 0) if it is None else await trees.sizes(connection, it.number)
+            )
+            known = _known(FleetName(fleet), memory, checkpoint or [], notes, key or [], sizes)
             looked = await _looked(connection) if not without_kafka else None
             heard = recovery.remembered_names(
-                signed_ends or (), () if looked is None else looked.newest
+                known.last if known is not None else (),
+                () if looked is None else looked.newest,
             )
             missing = await recovery.not_in_the_log(connection, heard)
-            remembered = await _remembered(
+            outside = await _remembered(
                 connection,
                 FleetName(fleet),
                 it,
-                signed_ends,
+                known,
                 looked,
                 asks_kafka=not without_kafka,
             )
             found = (
-                recovery.unborn(FleetName(fleet), clock, remembered)
+                recovery.unborn(FleetName(fleet), clock, outside)
                 if it is None
-                else await recovery.assess(connection, it, remembered)
+                else await recovery.assess(
+                    connection, it, outside, await archive_of(connection, it, detached)
+                )
             )
             if found is None:
                 raise SetupProblem(
@@ -138,7 +171,10 @@ def recover(
             others = [name for name in missing if name != fleet]
             if not yes or not (found.is_rewound or restored):
                 return found, None, others
-            return found, await recovery.begin(connection, found, why=why, by=operator()), others
+            begun = await recovery.begin(
+                connection, found, why=why, by=operator(), unvouched=unvouched
+            )
+            return found, begun, others
 
     found, going_on, others = run(main)
     if as_json:
@@ -154,28 +190,85 @@ def recover(
         raise typer.Exit(NEEDS_A_PERSON)
 
 
-def _signed(
-    fleet: FleetName, memory: Path | None, notes: Sequence[Path], keys: Sequence[str]
-) -> dict[str, Signed] | None:
-    """The last signed end of each origin; None where nobody was asked."""
-    if memory is None and not notes:
+class Known(NamedTuple):
+    """What the signer and notes that were kept say."""
+
+    last: Mapping[str, Signed]
+    """The last signed end of each origin."""
+    before: tuple[KnownEnd, ...]
+    """All that is known beside those."""
+    signers: Signers
+
+
+def _known(
+    fleet: FleetName,
+    memory: Path | None,
+    checkpoints: Sequence[Path],
+    notes: Path | None,
+    keys: Sequence[str],
+    sizes: Mapping[Tree, int],
+) -> Known | None:
+    """What was signed of a log whose trees are so large now; None where nobody was asked."""
+    if memory is None and notes is None and not checkpoints:
         return None
-    known = {} if memory is None else dict(signed.recalled(memory))
-    for path in notes:
-        try:
-            content = path.read_bytes()
-            said = parse_checkpoint(parse_note(content).text)
-            # Of its own origin: whoever else signed it has only seen it.
-            open_note(content, [key for key in map(parse_key, keys) if key.name == said.origin])
-        except (OSError, InvalidRequest) as error:
-            raise SetupProblem(
-                f"{path}: no checkpoint that somebody signed whose --key was given: {error}"
-            ) from error
-        before = known.get(said.origin)
-        if before is None or before.size < said.size:
-            known[said.origin] = Signed(said.size, said.root)
-    _require_both_trees(fleet, known)
-    return known
+    recalled = signed.NOTHING_RECALLED if memory is None else signed.recalled(memory)
+    try:
+        signers = Signers(tuple(map(parse_key, keys)), recalled.signs_as)
+    except InvalidRequest as error:
+        raise SetupProblem(f"--key: {error.message}") from error
+    ends = [*remembered(recalled)]
+    ends += [_checkpoint(path, signers) for path in checkpoints]
+    if notes is not None:
+        ends += _published(fleet, notes, signers, sizes)
+    last = dict(recalled.last)
+    for origin, one in ends:
+        if origin not in last or last[origin].size < one.size:
+            last[origin] = one
+    _require_both_trees(fleet, last)
+    return Known(last, tuple(ends), signers)
+
+
+def _checkpoint(path: Path, signers: Signers) -> KnownEnd:
+    """What somebody says who kept a note. Of its own origin: whoever else signed it has only seen it."""
+    try:
+        said = signers.believe(path.read_bytes())
+    except OSError as error:
+        raise SetupProblem(f"{path}: {error.strerror}") from error
+    if said is None:
+        raise SetupProblem(
+            f"{path}: no checkpoint that its origin signed, with a --key that was given"
+        )
+    return said
+
+
+def _published(
+    fleet: FleetName, notes: Path, signers: Signers, sizes: Mapping[Tree, int]
+) -> list[KnownEnd]:
+    """What the notes of a fleet say that the log reaches, and the newest, as far as their keys are known."""
+    place = Directory(notes)
+    ends: list[KnownEnd] = []
+    passed_over = 0
+    for origin in sorted(place.signed()):
+        tree = tree_of(origin)
+        if tree is None or life_of(origin, fleet) is None:
+            continue
+        found = [
+            *place.kept(origin, at_most=sizes[tree]),
+            *place.kept(origin, at_most=MOST_LEAVES)[-1:],
+        ]
+        for note in dict.fromkeys(found):
+            said = signers.believe(note)
+            if said is None or said.origin != origin:
+                passed_over += 1
+            else:
+                ends.append(said)
+    if passed_over:
+        aside.print(
+            f"{notes}: {passed_over} notes were passed over: no --key of theirs was given, or it did not sign"
+            " them",
+            soft_wrap=True,
+        )
+    return ends
 
 
 def _require_both_trees(fleet: FleetName, known: Mapping[str, Signed]) -> None:
@@ -206,7 +299,7 @@ async def _remembered(
     connection: Connection,
     name: FleetName,
     fleet: Fleet | None,
-    ends: Mapping[str, Signed] | None,
+    known: Known | None,
     looked: "Looked | None",
     *,
     asks_kafka: bool,
@@ -217,10 +310,10 @@ async def _remembered(
     if fleet is not None:
         is_signed, is_handed_on = await recovery.is_remembered_elsewhere(connection, fleet)
         feeding = await receipts.feeding(connection, name)
-    if ends is None and is_signed:
+    if known is None and is_signed:
         raise SetupProblem(
             f"{name}: it is signed for, so the signer remembers how far: give its --memory, or"
-            " the newest --checkpoint of each tree that anybody kept"
+            " the --notes that were published, or the newest --checkpoint of each tree that anybody kept"
         )
     handed_on: HandedOn | None = None
     told: Mapping[tuple[str, int], Offset] = {}
@@ -234,12 +327,10 @@ async def _remembered(
         raise SetupProblem(
             f"{name}: Kafka knows how far it went; set {KAFKA}, or say --without-kafka"
         )
-    mine = {} if ends is None else ends
-    return Remembered(
-        {origin: end for origin, end in mine.items() if life_of(origin, name) is not None},
-        handed_on,
-        told,
-    )
+    if known is None:
+        return Remembered({}, handed_on, told)
+    mine = {origin: end for origin, end in known.last.items() if life_of(origin, name) is not None}
+    return Remembered(mine, handed_on, told, known.before, known.signers)
 
 
 def _plain(
@@ -265,6 +356,7 @@ def _plain(
             }
             for end in found.ends
         ],
+        "as_signed": dict(found.as_signed),
         "published": None
         if handed_on is None
         else {
@@ -316,6 +408,8 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
                 which = f"decisions {name}/{life}/{first} to {name}/{life}/{last}"
             lost = f"{which} were signed and are not in the log"
         typer.echo(f"  {end.origin}: {end.signed.size} signed; {lost}")
+    if found.ends and found.incarnation != NOT_BORN:
+        typer.echo(f"  as they were signed: {_as_signed(found)}")
     handed_on = found.handed_on
     if handed_on is not None:
         lost = "nothing of that is missing"
@@ -331,8 +425,8 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
         _tell_recovered(found, going_on)
     elif found.forked:
         aside.print(
-            "the log went on after it was restored: restore it once more, and recover it before"
-            " anything writes to it"
+            "the log went on after it was restored, or is not the one that was signed: restore it once more,"
+            " and recover it before anything writes to it"
         )
     elif found.is_rewound:
         after = f" after position {found.events - 1}" if found.events else ""
@@ -341,6 +435,21 @@ def _tell(found: Assessment, going_on: tuple[ReadAgain, ...] | None, *, restored
         aside.print(f"nothing was changed; --yes begins {name}/{found.next}")
     else:
         aside.print("nobody remembers more than there is: there is nothing to recover")
+
+
+def _as_signed(found: Assessment) -> str:
+    """How much of what is there is known to be what was signed."""
+    there = {"events": found.events, "decisions": found.decisions}
+    told = []
+    for tree in TREES:
+        count, all_of_them = found.as_signed[tree], there[tree]
+        if count == all_of_them:
+            told.append(f"all {count} {tree}")
+        elif count:
+            told.append(f"the first {count} of {all_of_them} {tree}")
+        else:
+            told.append(f"of the {all_of_them} {tree} nothing is known")
+    return ", ".join(told)
 
 
 def _tell_recovered(found: Assessment, going_on: Sequence[ReadAgain]) -> None:

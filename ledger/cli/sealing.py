@@ -152,6 +152,15 @@ def seal(
             rich_help_panel="Say once",
         ),
     ] = False,
+    unvouched: Annotated[
+        bool,
+        typer.Option(
+            "--unvouched",
+            help="After a restore: nothing that was signed is known of what was kept; it is believed as the"
+            " database has it.",
+            rich_help_panel="Say once",
+        ),
+    ] = False,
     detached: DetachedOption = None,
     log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
@@ -196,7 +205,7 @@ def seal(
                 asked,
                 only_these,
                 detached,
-                New(new_site, new_key, new_memory),
+                New(new_site, new_key, new_memory, unvouched),
             )
             while not stop.is_set():
                 try:

@@ -92,8 +92,8 @@ def _require_covering(fleet: Fleet, archive: Archive | None, first: int, before:
     where = f"fleet {fleet.name}: positions {first} to {before - 1} were detached"
     if archive is None:
         raise SetupProblem(
-            f"{where}; `ledger verify`, `replay`, `prove` and `seal` read them from their archive"
-            " with --detached DIR"
+            f"{where}; `ledger verify`, `replay`, `prove`, `seal` and `recover` read them from their"
+            " archive with --detached DIR"
         )
     if archive.manifest.fleet != fleet.name or not (
         archive.manifest.first <= first and before <= archive.manifest.next

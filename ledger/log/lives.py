@@ -6,14 +6,15 @@ of a life repeats what its event says, so nobody who appends or signs needs the 
 lies; `ledger verify --deep` holds the two against each other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import asyncpg
 
-from ledger.errors import LedgerStopped, WrongPosition
+from ledger.errors import LedgerStopped
 from ledger.events.codec import decode
 from ledger.facts.own import LogRecovered
-from ledger.log import decisions, merkle, trees
+from ledger.log import decisions
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
 from ledger.log.trees import Tree
@@ -54,37 +55,18 @@ async def newest(connection: asyncpg.Connection, fleet: Fleet) -> Life:
 
 async def kept_of(
     connection: asyncpg.Connection, fleet: Fleet, incarnation: Incarnation
-) -> Position | None:
-    """How many events the log has of those that it had at the end of a life; None: it is in that life."""
+) -> Mapping[Tree, int] | None:
+    """How much the log has of what its trees had at the end of a life; None: it is in that life.
+
+    Of the decisions those are kept that were made about events that are.
+    """
     with refusals_named():
         kept = await connection.fetchval(
             "SELECT min(from_size) FROM ledger.incarnations WHERE fleet = $1 AND incarnation > $2",
             fleet.number,
             incarnation,
         )
-    return None if kept is None else Position(kept)
-
-
-async def root_of(
-    connection: asyncpg.Connection,
-    fleet: Fleet,
-    tree: Tree,
-    incarnation: Incarnation,
-    *,
-    size: int,
-) -> bytes | None:
-    """The root that a tree had in a life when it was so large; None where less of it was kept.
-
-    Of the decisions of a life those are kept that were made about events that are. Leaves that it would
-    take and that are not there lead to the root of an empty tree, which no other has.
-    """
-    kept = await kept_of(connection, fleet, incarnation)
-    if kept is not None:
-        if tree == "decisions":
-            kept = Position(kept and await decisions.made_by(connection, fleet, Position(kept - 1)))
-        if size > kept:
-            return None
-    try:
-        return await trees.root_at(connection, fleet.number, tree, size=size)
-    except WrongPosition:
-        return merkle.EMPTY_ROOT
+    if kept is None:
+        return None
+    made = await decisions.made_by(connection, fleet, Position(kept - 1)) if kept else 0
+    return {"events": kept, "decisions": made}

@@ -21,6 +21,7 @@ from ledger.log.trust import Trust
 HEADER: Final = "c2sp.org/tlog-proof@v1"
 
 LONGEST_LINE: Final = 64 * 1024
+"""Of hashes and signatures; the entry beside them is as long as it is, for which C2SP sets no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,6 @@ class Shown:
 def parse_proof(data: bytes) -> Proof:
     """Take a proof file apart; ``InvalidRequest`` says which part is none."""
     head, blank, checkpoint = data.partition(b"\n\n")
-    if any(len(line) > LONGEST_LINE for line in data.split(b"\n")):
-        raise InvalidRequest("too_long", f"a line of more than {LONGEST_LINE} bytes")
     try:
         lines = head.decode().split("\n")
     except UnicodeDecodeError as error:
@@ -72,6 +71,8 @@ def parse_proof(data: bytes) -> Proof:
     extra = b""
     if lines and lines[0].startswith("extra "):
         extra = strict_base64(lines.pop(0).removeprefix("extra "), "bad_extra")
+    if any(len(line) > LONGEST_LINE for line in (*lines, *checkpoint.split(b"\n"))):
+        raise InvalidRequest("too_long", f"a line of more than {LONGEST_LINE} bytes")
     if not lines or not lines[0].startswith("index "):
         raise InvalidRequest("missing_index", "no line says which entry is meant")
     index = whole_number(told := lines.pop(0).removeprefix("index "))
@@ -89,9 +90,8 @@ def verify(proof: Proof, entry: bytes, trust: Trust) -> Shown:
     """What the proof shows of an entry; ``InvalidRequest`` names why it shows nothing."""
     opened = open_note(proof.checkpoint, trust.keys)
     checkpoint = parse_checkpoint(opened.text)
-    signed = [
-        key for key, _ in opened.verified if key in trust.logs and key.name == checkpoint.origin
-    ]
+    own = [key for key in trust.logs if key.name == checkpoint.origin]
+    signed = [key for key, _ in opened.verified if key in own]
     if not signed:
         raise InvalidRequest("untrusted_log", f"{checkpoint.origin} did not sign its checkpoint")
     witnesses = tuple(

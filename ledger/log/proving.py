@@ -5,21 +5,25 @@ since more people may have seen that one, and
 of its notes on the one with most witnesses. A reader's policy may ask for witnesses who were away then:
 told of it, the proof stands on the oldest that is enough for that reader. The entry itself, the leaf's data, goes along as extra data: a reader recomputes the
 leaf from it and believes nothing else of it.
+
+Nothing is handed out that would show nothing: the file is read again, and its entry has to lead to the root
+that its note names. Whose signature that note has is for the reader, who has the key.
 """
 
 from typing import Final
 
 import asyncpg
 
-from ledger.errors import DamagedArchive, InvalidRequest, SetupProblem
+from ledger.errors import DamagedArchive, InvalidRequest, LedgerStopped, SetupProblem
 from ledger.log import detached, fleets, merkle, tree_proofs
 from ledger.log.archive.reading import Archive
+from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decision_names import why_not_there
 from ledger.log.fleets import Fleet
 from ledger.log.leaf import stored_leaf_data
-from ledger.log.notes import open_note
-from ledger.log.proofs import Proof
+from ledger.log.notes import open_note, parse_note
+from ledger.log.proofs import Proof, parse_proof
 from ledger.log.trees import Tree
 from ledger.log.trust import Trust
 from ledger.units import Incarnation, Position
@@ -40,6 +44,8 @@ async def prove(
 ) -> Proof:
     """The proof that a leaf is in the tree; ``SetupProblem`` where there is nothing to stand on.
 
+    ``LedgerStopped`` where rows were changed, so that it would show nothing.
+
     ``made_in`` is the life of the log that a decision's id names: another decision may have the same
     number in a later one. An event that was detached is read from its archive, and is believed only if
     the proof holds.
@@ -56,16 +62,35 @@ async def prove(
     hashes = await tree_proofs.inclusion(
         connection, fleet, tree, index, size=row["size"], archive=archive
     )
-    entry = await _entry(connection, fleet, tree, index, archive)
-    if archive is not None and not merkle.verify_inclusion(
-        merkle.leaf_hash(entry), hashes, index=index, size=row["size"], root=row["root"]
-    ):
+    proof = Proof(index, hashes, row["note"], await _entry(connection, fleet, tree, index, archive))
+    why_not = _shows_nothing(proof)
+    if why_not is None:
+        return proof
+    if archive is not None:
         raise DamagedArchive(
-            "file_damaged",
-            str(archive.folder),
-            f"{tree} {index} there does not lead to the root that was signed",
+            "file_damaged", str(archive.folder), f"{tree} {index} there shows nothing: {why_not}"
         )
-    return Proof(index, hashes, row["note"], entry)
+    raise LedgerStopped(
+        f"{fleet.name}: {tree} {index} is not what was signed: {why_not}; `ledger verify` says where rows"
+        " were changed"
+    )
+
+
+def _shows_nothing(proof: Proof) -> str | None:
+    """Why a file would show nothing, to whoever has the key; None where it shows its entry."""
+    try:
+        read = parse_proof(proof.spelled)
+        signed = parse_checkpoint(parse_note(read.checkpoint).text)
+    except InvalidRequest as error:
+        return str(error)
+    leads = merkle.verify_inclusion(
+        merkle.leaf_hash(read.extra),
+        read.hashes,
+        index=read.index,
+        size=signed.size,
+        root=signed.root,
+    )
+    return None if leads else "it does not lead to the root that was signed"
 
 
 async def _checkpoint(

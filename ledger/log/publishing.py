@@ -29,6 +29,7 @@ from ledger.log.bound_notes import read_bound
 from ledger.log.checkpoints import parse_checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.fleets import Fleet
+from ledger.log.ladder import thinned
 from ledger.log.notes import Note, parse_note
 from ledger.log.signing_keys import Sealed, origin, read_origin
 from ledger.units import Incarnation
@@ -121,6 +122,21 @@ class Directory:
                     found[name] = Newest(frozenset(), None)
         return found
 
+    def kept(self, origin: str, *, at_most: int) -> Sequence[bytes]:
+        """Notes of an origin that speak of no larger tree: the largest, and some below it.
+
+        Each lies under the size that it speaks of, so the others are not read.
+        """
+        folder = self.folder / origin / "checkpoints"
+        try:
+            named = {int(path.name): path for path in folder.iterdir() if path.name.isdecimal()}
+            sizes = sorted(size for size in named if size <= at_most)
+            return [named[size].read_bytes() for size in thinned(sizes)]
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise SetupProblem(f"{folder}: {error.strerror}") from error
+
     async def publish(self, notes: Sequence[Published]) -> None:
         """Write each under its size, and then as the newest."""
         for one in notes:
@@ -141,6 +157,11 @@ def _size_of(note: Note, origin: str) -> int | None:
         return parse_checkpoint(note.text).size
     except InvalidRequest:
         return None
+
+
+def directories(places: Sequence[Place]) -> list[Directory]:
+    """Those that can be read again."""
+    return [place for place in places if isinstance(place, Directory)]
 
 
 def named_in(note: Note) -> tuple[str, frozenset[bytes]]:

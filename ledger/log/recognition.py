@@ -14,6 +14,7 @@ not new that signs beside one that is known: so keys are rotated (docs/proofs.md
 A memory that knows a fleet is not the last word: it may be a copy of before a rotation, beside the old key.
 Every note of its own it has on disk before anybody sees it, so one that comes further than it knows is
 somebody else's, and that one's key has to be among ours.
+A life of a log may go on from where nothing that was signed says what was there before: that is told once, too.
 
 A fleet that others sign for is left to them, where there is one that this signer signs for. A note that
 cannot be read is somebody's: it is never taken for none.
@@ -23,15 +24,18 @@ Whether an end continues what was signed is another question (``ledger.log.seali
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import asyncpg
 
 from ledger.errors import InvalidRequest, SetupProblem
+from ledger.log import sealing
 from ledger.log.database import refusals_named
+from ledger.log.detached import archive_of
 from ledger.log.fleets import Fleet
 from ledger.log.notes import parse_note
-from ledger.log.publishing import Place, named_in
+from ledger.log.publishing import Place, directories, named_in
 from ledger.log.sealing import Site, last_life
 from ledger.log.signed import Memory
 from ledger.log.signing_keys import Origin, life_of, read_origin, signing
@@ -49,9 +53,16 @@ class New:
     site: bool = False
     key: bool = False
     memory: bool = False
+    unvouched: bool = False
+    """A life of which nothing is known that was signed before it began."""
 
     def __or__(self, other: "New") -> "New":
-        return New(self.site or other.site, self.key or other.key, self.memory or other.memory)
+        return New(
+            self.site or other.site,
+            self.key or other.key,
+            self.memory or other.memory,
+            self.unvouched or other.unvouched,
+        )
 
     def beyond(self, other: "New") -> Sequence[str]:
         """The words for what is new here and not there."""
@@ -59,6 +70,7 @@ class New:
             ("--new-site", self.site and not other.site),
             ("--new-key", self.key and not other.key),
             ("--new-memory", self.memory and not other.memory),
+            ("--unvouched", self.unvouched and not other.unvouched),
         )
         return [word for word, only_here in words if only_here]
 
@@ -87,10 +99,11 @@ async def begun(
     memory: Memory,
     places: Sequence[Place],
     said: New,
+    detached: Path | None = None,
 ) -> Mapping[str, SetupProblem]:
     """The fleets that a signer leaves alone as it begins, and why; SetupProblem where it must not begin."""
     new = _require_known_signer(site, memory, said)
-    known = await recognised(connection, fleets, site, memory, places, said)
+    known = await recognised(connection, fleets, site, memory, places, said, detached)
     needless = said.beyond(new | known.new)
     if known.refused and (needless or not known.ours):
         raise next(iter(known.refused.values()))
@@ -120,8 +133,9 @@ async def recognised(
     memory: Memory,
     places: Sequence[Place],
     said: New,
+    detached: Path | None = None,
 ) -> Recognised:
-    """Which fleets may be signed for."""
+    """Which fleets may be signed for; ``detached`` is where the archives lie of what was."""
     published = _traces_of(places)
     refused: dict[str, SetupProblem] = {}
     ours, new = False, NOTHING_NEW
@@ -129,6 +143,11 @@ async def recognised(
         traces = published.get(fleet.name, ())
         try:
             found = await _require_known_to(connection, fleet, site, memory, traces, said)
+            archive = await archive_of(connection, fleet, detached)
+            if await sealing.is_unvouched(
+                connection, fleet, site, memory, directories(places), archive
+            ):
+                found = (found or NOTHING_NEW) | _require_unvouched(fleet, said)
         except SetupProblem as problem:
             refused[fleet.name] = problem
             continue
@@ -176,7 +195,7 @@ async def _require_known_to(
         recorded = await _recorded(connection, fleet)
     except InvalidRequest as error:
         if not is_own:
-            if said == ALL_NEW:
+            if not ALL_NEW.beyond(said):
                 return ALL_NEW
             raise SetupProblem(
                 f"{fleet.name}: the newest note in the database cannot be read, and so not who signed it"
@@ -254,6 +273,16 @@ def _signed_since(
     bound = [one for one in further if one[1].origin.tree == "both"]
     newest = max((place for place, _ in bound), default=None)
     return [trace for place, trace in bound or further if newest in (None, place)]
+
+
+def _require_unvouched(fleet: Fleet, said: New) -> New:
+    if not said.unvouched:
+        raise SetupProblem(
+            f"{fleet.name}: nothing is known that was signed of what its log goes on from in the life that"
+            " it is in; where notes were published name that directory with --publish, and where there are"
+            " none say --unvouched"
+        )
+    return New(unvouched=True)
 
 
 def _traces_of(places: Sequence[Place]) -> Mapping[str, Sequence[Trace]]:

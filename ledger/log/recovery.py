@@ -6,6 +6,10 @@ told that each partition was taken. ``assess`` holds all of that against the log
 next life where the log ends, whose first event names the last signed ends of the life before; every
 decision from there on has an id that nothing ever had, because the life is part of it.
 
+The last signed end lies behind a log that was restored, so it says nothing of what was kept. Ends that were
+signed before it do (``ledger.log.known_ends``). Where none of those is known, somebody has to say that the
+log is believed as it is (``unvouched``).
+
 Decisions about the events that are left are not lost: they follow from the events, so deciding them
 again makes the same ones, with the same ids. That is no longer so if the log went on before anybody
 noticed. Ids have two contents then, and no next life can undo it: such a log is not recovered, but
@@ -18,13 +22,25 @@ from typing import Final
 
 import asyncpg
 
-from ledger.errors import LedgerStopped
+from ledger.errors import LedgerStopped, SetupProblem
 from ledger.events.codec import CONTRACT_REVISION, Accepted, own_event
-from ledger.log import decisions, fleets, incidents, lives, outbox, receipts, stops, trees
+from ledger.log import (
+    decisions,
+    fleets,
+    incidents,
+    known_ends,
+    lives,
+    outbox,
+    receipts,
+    stops,
+    trees,
+)
 from ledger.log.append import append
+from ledger.log.archive.reading import Archive
 from ledger.log.database import refusals_named
 from ledger.log.decisions import NOTHING_DECIDED
 from ledger.log.fleets import NO_NUMBER, Clock, Fleet
+from ledger.log.known_ends import NOBODY, KnownEnd, Signers, in_order, tree_of
 from ledger.log.messages import Coordinates, Message
 from ledger.log.signed import Signed
 from ledger.log.signing_keys import life_of, read_origin
@@ -65,6 +81,10 @@ class Remembered:
     handed_on: HandedOn | None
     told: Mapping[tuple[str, int], Offset]
     """Up to where Kafka was told that partitions were taken."""
+    before: tuple[KnownEnd, ...] = ()
+    """Ends that were signed before those."""
+    signers: Signers = NOBODY
+    """Whose notes in the database are believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +145,16 @@ class Assessment:
     stopped: tuple[Stop, ...]
     forked: tuple[str, ...]
     """Where the log is not the beginning of what is remembered: each is a sentence."""
+    as_signed: Mapping[Tree, int]
+    """So many events and decisions are known to be those that were signed."""
+
+    @property
+    def unvouched(self) -> tuple[Tree, ...]:
+        """The trees of which nothing that was signed is known to be in the log, though somebody signs."""
+        if not self.ends:
+            return ()
+        kept: dict[Tree, int] = {"events": self.events, "decisions": self.decisions}
+        return known_ends.unvouched(kept, self.as_signed)
 
     @property
     def is_rewound(self) -> bool:
@@ -171,6 +201,7 @@ def unborn(name: FleetName, clock: Clock, remembered: Remembered) -> Assessment 
         partitions=(),
         stopped=(),
         forked=(),
+        as_signed=dict.fromkeys(TREES, 0),
     )
 
 
@@ -188,40 +219,44 @@ async def not_in_the_log(
 
 
 async def assess(
-    connection: asyncpg.Connection, fleet: Fleet, remembered: Remembered
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    remembered: Remembered,
+    archive: Archive | None = None,
 ) -> Assessment:
-    """Hold what is remembered of a fleet's log against what is there."""
+    """Hold what is remembered of a fleet's log against what is there, and in an archive where it was detached."""
     with refusals_named():
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            return await _assessed(connection, fleet, remembered)
+            return await _assessed(connection, fleet, remembered, archive)
 
 
 async def _assessed(
-    connection: asyncpg.Connection, fleet: Fleet, remembered: Remembered
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    remembered: Remembered,
+    archive: Archive | None,
 ) -> Assessment:
     life = await lives.newest(connection, fleet)
-    sizes = {tree: (await trees.recorded_root(connection, fleet.number, tree))[0] for tree in TREES}
+    heads = {
+        tree: Signed(*await trees.recorded_root(connection, fleet.number, tree)) for tree in TREES
+    }
     through, _ = await decisions.cursor(connection, fleet)
     ends: list[Ended] = []
-    forked: list[str] = []
     for origin, tree, signed in _ends(fleet.name, remembered):
         # What a life before this one lost is told by the first event of this one.
         earlier = (life_of(origin, fleet.name) or NOT_BORN) < life.incarnation
-        lost = 0 if earlier else max(0, signed.size - sizes[tree])
+        lost = 0 if earlier else max(0, signed.size - heads[tree].size)
         ends.append(Ended(origin, tree, signed, lost, is_told=earlier))
-    for origin in sorted(remembered.signed, key=_in_order):
-        signed = remembered.signed[origin]
-        said_in, signed_in = _tree_of(origin), life_of(origin, fleet.name)
-        if said_in is None or signed_in is None:
-            continue
-        if signed_in > life.incarnation or signed.size > sizes[said_in]:
-            continue
-        root = await lives.root_of(connection, fleet, said_in, signed_in, size=signed.size)
-        if root not in (None, signed.root):
-            forked.append(
-                f"{origin}: {signed.size} {signed.root.hex()} were signed, those in the log have"
-                f" the root {root.hex()}"
-            )
+    known = [
+        *(KnownEnd(origin, signed) for origin, signed in remembered.signed.items()),
+        *remembered.before,
+        *await known_ends.recorded(connection, fleet, remembered.signers),
+    ]
+    held = await known_ends.held(connection, fleet, known, heads, archive)
+    forked = [
+        f"{origin}: {signed.size} {signed.root.hex()} were signed, and the log does not continue them"
+        for origin, signed in held.broken
+    ]
     handed_on = remembered.handed_on
     if handed_on is not None and handed_on.other is not None:
         forked.append(
@@ -232,14 +267,15 @@ async def _assessed(
         fleet=fleet,
         incarnation=life.incarnation,
         next=Incarnation(max(life.incarnation, _newest(fleet.name, remembered)) + 1),
-        events=sizes["events"],
-        decisions=sizes["decisions"],
+        events=heads["events"].size,
+        decisions=heads["decisions"].size,
         decided_through=through,
         ends=tuple(ends),
         handed_on=handed_on,
         partitions=await _partitions(connection, fleet, remembered.told),
         stopped=await stops.standing(connection, fleet),
         forked=tuple(forked),
+        as_signed=held.through,
     )
 
 
@@ -256,20 +292,9 @@ def _ends(name: FleetName, remembered: Remembered) -> list[tuple[str, Tree, Sign
     newest = max((life_of(one, name) or NOT_BORN for one in remembered.signed), default=NOT_BORN)
     return [
         (origin, tree, remembered.signed[origin])
-        for origin in sorted(remembered.signed, key=_in_order)
-        if (tree := _tree_of(origin)) is not None and life_of(origin, name) == newest
+        for origin in sorted(remembered.signed, key=in_order)
+        if (tree := tree_of(origin)) is not None and life_of(origin, name) == newest
     ]
-
-
-def _tree_of(origin: str) -> Tree | None:
-    name = origin.rpartition("/")[2]
-    return next((tree for tree in TREES if tree == name), None)
-
-
-def _in_order(origin: str) -> tuple[str, int]:
-    """By site and life, events before decisions."""
-    tree = _tree_of(origin)
-    return origin.rpartition("/")[0], len(TREES) if tree is None else TREES.index(tree)
 
 
 async def _partitions(
@@ -300,7 +325,12 @@ async def is_remembered_elsewhere(
 
 
 async def begin(
-    connection: asyncpg.Connection, found: Assessment, *, why: str, by: str
+    connection: asyncpg.Connection,
+    found: Assessment,
+    *,
+    why: str,
+    by: str,
+    unvouched: bool = False,
 ) -> tuple[ReadAgain, ...]:
     """Begin the next life of a log, and let partitions go on that only waited for it.
 
@@ -308,13 +338,24 @@ async def begin(
     with which the next one begins is its first.
 
     Answers with those. Raises WrongPosition, with nothing written, where the log is not as it was
-    assessed any more.
+    assessed any more; LedgerStopped where it is not what was signed, and SetupProblem where nobody can say,
+    unless it is said on purpose that it is believed.
     """
     fleet = found.fleet
     if found.forked:
         raise LedgerStopped(
-            f"{fleet.name}: the log went on after it was restored: {found.forked[0]};"
+            f"{fleet.name}: the log went on after it was restored, or is another one: {found.forked[0]};"
             " restore it once more, and recover it before anything writes to it"
+        )
+    if found.unvouched and not unvouched:
+        raise SetupProblem(
+            f"{fleet.name}: nothing is known that was signed of the {' and '.join(found.unvouched)} that are"
+            " left, so nobody can say whether they are those that were: give --notes, the directory that"
+            " `ledger seal --publish` wrote, or an older --checkpoint, or where there is none say --unvouched"
+        )
+    if unvouched and not found.unvouched:
+        raise SetupProblem(
+            f"{fleet.name}: --unvouched: what was signed of this log is known; leave it out"
         )
     event = await _event(connection, found, why=why, by=by)
     with refusals_named():

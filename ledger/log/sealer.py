@@ -34,7 +34,7 @@ from ledger.log.database import Connection
 from ledger.log.detached import archive_of
 from ledger.log.fleets import Fleet
 from ledger.log.notes import Note, Signature
-from ledger.log.publishing import Place, Published
+from ledger.log.publishing import Place, Published, directories
 from ledger.log.recognition import NOTHING_NEW, New, begun, recognised
 from ledger.log.sealing import Seal, Site
 from ledger.log.signed import Memory
@@ -72,6 +72,8 @@ class Sealer:
 
     None until it has begun.
     """
+    _unvouched: set[str] = field(default_factory=set)
+    """Fleets that may go on from what nothing that was signed tells of: it was said as this began."""
     _complete: set[tuple[str, str]] = field(default_factory=set)
     """By fleet and place: those that have everything that is recorded."""
     _tried: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -119,15 +121,19 @@ class Sealer:
         """Sign only as who signed before; SetupProblem before anything is signed at all."""
         site, memory, places = self.site, self.memory, self.places
         if self._recognised is None:
-            refused = await begun(connection, found, site, memory, places, self.new)
+            refused = await begun(connection, found, site, memory, places, self.new, self.detached)
             memory.sign_as(site.signs_as)
             self._recognised = set()
+            if self.new.unvouched:
+                self._unvouched = {fleet.name for fleet in found}
         else:
             strangers = [fleet for fleet in found if fleet.name not in self._recognised]
             if not strangers:
                 return
             refused = (
-                await recognised(connection, strangers, site, memory, places, NOTHING_NEW)
+                await recognised(
+                    connection, strangers, site, memory, places, NOTHING_NEW, self.detached
+                )
             ).refused
         for fleet in found:
             if fleet.name in refused:
@@ -151,6 +157,9 @@ class Sealer:
 
     async def _fleet(self, connection: Connection, fleet: Fleet) -> list[Seal]:
         seals = await self._sealed(connection, fleet)
+        if seals:
+            # Said once, of the life that it is in: not of one that begins later.
+            self._unvouched.discard(fleet.name)
         shown = [await self._shown(connection, fleet, seal) for seal in seals]
         await sealing.record(connection, fleet, shown)
         for seal in shown:
@@ -162,12 +171,28 @@ class Sealer:
 
     async def _sealed(self, connection: Connection, fleet: Fleet) -> Sequence[Seal]:
         """What is signed; where the memory ends in what was detached, with the archive of that."""
+        published, unvouched = directories(self.places), fleet.name in self._unvouched
         try:
-            return await sealing.seal(connection, fleet, self.site, self.memory)
+            return await sealing.seal(
+                connection,
+                fleet,
+                self.site,
+                self.memory,
+                published=published,
+                unvouched=unvouched,
+            )
         except SetupProblem as missing:
             try:
                 archive = await self._archive(connection, fleet, missing)
-                return await sealing.seal(connection, fleet, self.site, self.memory, archive)
+                return await sealing.seal(
+                    connection,
+                    fleet,
+                    self.site,
+                    self.memory,
+                    archive,
+                    published=published,
+                    unvouched=unvouched,
+                )
             except (DamagedArchive, SetupProblem) as unusable:
                 raise LedgerStopped(str(unusable)) from unusable
 

@@ -12,9 +12,11 @@ A log behind the memory was restored to an earlier point; one that does not cont
 rewritten, or restored and went on. Either stops the fleet, for everybody (``ledger.log.stops``).
 
 `ledger recover` begins the next life of a restored log, with origins of its own. It is signed for if
-its first event names the end that this signer remembers of the life before and what it kept of that is
-what was signed; and each note that binds
-repeats that end and says where the new life began: so nobody can take one life for the other, and
+its first event names the end that this signer remembers of the life before and what was kept of that is
+what was signed: the log is held against every signed end that is known of it (``ledger.log.known_ends``),
+once all that was kept is decided. That is done with the first signature of a memory in a life, whichever it
+is. Where none is known that the log reaches, it is signed for only if somebody says so once. Each note that
+binds repeats the end and says where the new life began: so nobody can take one life for the other, and
 nothing is ever signed under an origin that does not continue what was.
 """
 
@@ -25,14 +27,16 @@ from dataclasses import dataclass, replace
 import asyncpg
 
 from ledger.errors import InvalidRequest, LedgerStopped
-from ledger.log import lives, merkle, stops, tree_proofs, trees
+from ledger.log import known_ends, lives, merkle, stops, trees
 from ledger.log.archive.reading import Archive
-from ledger.log.checkpoints import Checkpoint
+from ledger.log.checkpoints import MOST_LEAVES, Checkpoint
 from ledger.log.database import refusals_named
 from ledger.log.decisions import cursor
 from ledger.log.fleets import Fleet
+from ledger.log.known_ends import Held, KnownEnd, Signers, continues
 from ledger.log.lives import Life
 from ledger.log.notes import Note, Signature, parse_note
+from ledger.log.publishing import Directory
 from ledger.log.signed import Memory, Signed, SignsAs
 from ledger.log.signing_keys import Sealed, life_of, origin, signing
 from ledger.log.stops import Stop
@@ -112,14 +116,27 @@ async def seal(
     site: Site,
     memory: Memory,
     archive: Archive | None = None,
+    *,
+    published: Sequence[Directory] = (),
+    unvouched: bool = False,
 ) -> tuple[Seal, ...]:
     """Sign where the fleet's trees end, if that is news; nothing is recorded or published yet.
 
-    What was detached lies in ``archive``; SetupProblem where it is needed and not there.
+    What was detached lies in ``archive``; SetupProblem where it is needed and not there. ``published`` is
+    where notes are kept that a life is held against before it is signed for; ``unvouched``: it is signed for
+    if none of them says anything of it.
     """
     now = await end(connection, fleet)
     incarnation = now.life.incarnation
     await _require_life(connection, fleet, site, memory, now.life)
+    if _is_first(fleet, site, memory, now.life):
+        if now.through < now.life.begins - 1:
+            # What the life before decided has its ids: it is decided again before this one is signed for.
+            return ()
+        held = await _held(connection, fleet, site, memory, published, now, archive)
+        await _require_held(
+            connection, fleet, site, memory, published, now, held, archive, unvouched=unvouched
+        )
     names = {tree: origin(site.name, fleet.name, incarnation, tree) for tree in TREES}
     both = origin(site.name, fleet.name, incarnation, "both")
     grown: dict[str, Signed] = {}
@@ -144,7 +161,7 @@ async def seal(
         return ()
     for found in await stops.standing(connection, fleet):
         raise found.of(fleet)
-    memory.remember(grown)
+    memory.remember(grown, with_before=[name for name in names.values() if name in grown])
     seals = [
         Seal(
             tree,
@@ -298,10 +315,109 @@ async def _require_life(
                     f" {life.incarnation} goes on from {ends}; recover once more, with --memory",
                 ),
             )
-        # What is said of the end is not all: as much of it as was kept must be what was signed.
-        found = await lives.root_of(connection, fleet, tree, last, size=known.size)
-        if found not in (None, known.root):
-            raise await stops.stopped(connection, fleet, _rewritten(tree, known))
+
+
+def _is_first(fleet: Fleet, site: Site, memory: Memory, life: Life) -> bool:
+    """Whether this memory has signed nothing yet of the life that a log is in."""
+    return memory.last(origin(site.name, fleet.name, life.incarnation, "events")) is None
+
+
+async def is_unvouched(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    published: Sequence[Directory],
+    archive: Archive | None,
+) -> bool:
+    """Whether a life would be signed for of which nothing is known that was signed before it began."""
+    life = await lives.newest(connection, fleet)
+    if not _is_first(fleet, site, memory, life):
+        return False
+    now = await end(connection, fleet)
+    held = await _held(connection, fleet, site, memory, published, now, archive)
+    return bool(await _unvouched(connection, fleet, site, memory, published, now.life, held))
+
+
+async def _unvouched(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    published: Sequence[Directory],
+    life: Life,
+    held: Held,
+) -> Sequence[Tree]:
+    """The trees of which something was kept from the life before, and nothing that was signed tells of it.
+
+    None where nobody is known to have signed for that life.
+    """
+    if life.recovered is None or held.beyond or held.broken:
+        return ()
+    earlier = [
+        origin(site.name, fleet.name, Incarnation(number), "events")
+        for number in range(1, life.incarnation)
+    ]
+    if not (
+        life.recovered.signed
+        or last_life(memory, site.name, fleet) is not None
+        or any(place.reached(name) is not None for place in published for name in earlier)
+    ):
+        return ()
+    kept = await lives.kept_of(connection, fleet, Incarnation(life.incarnation - 1))
+    assert kept is not None, "the life before is over"
+    return known_ends.unvouched(kept, held.through)
+
+
+async def _held(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    published: Sequence[Directory],
+    now: End,
+    archive: Archive | None,
+) -> Held:
+    """What is known of this log from the memory, from where notes are published and from the database."""
+    signers = Signers(site=site.signs_as)
+    known = [KnownEnd(name, ended) for name in memory.origins() for ended in memory.ends(name)]
+    for number in range(1, now.life.incarnation + 1):
+        life = Incarnation(number)
+        kept = await lives.kept_of(connection, fleet, life)
+        for tree in TREES:
+            name = origin(site.name, fleet.name, life, tree)
+            at_most = MOST_LEAVES if kept is None else kept[tree]
+            for place in published:
+                read = map(signers.believe, place.kept(name, at_most=at_most))
+                known += [ended for ended in read if ended is not None and ended.origin == name]
+    known += await known_ends.recorded(connection, fleet, signers)
+    return await known_ends.held(connection, fleet, known, now.heads, archive)
+
+
+async def _require_held(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    site: Site,
+    memory: Memory,
+    published: Sequence[Directory],
+    now: End,
+    held: Held,
+    archive: Archive | None,
+    *,
+    unvouched: bool,
+) -> None:
+    """The log is the one that was signed, as far as anybody knows."""
+    for tree, known in held.beyond.items():
+        raise await stops.stopped(connection, fleet, _rewound(tree, known, now.heads[tree]))
+    for name, known in held.broken:
+        raise await _not_continued(connection, fleet, name, known, archive)
+    missing = await _unvouched(connection, fleet, site, memory, published, now.life, held)
+    if missing and not unvouched:
+        raise LedgerStopped(
+            f"{fleet.name}: life {now.life.incarnation} goes on from {now.life.begins} events, and nothing is"
+            f" known that was signed of their {' and '.join(missing)}; where notes were published name that"
+            " directory with --publish, and where there are none say --unvouched once"
+        )
 
 
 def last_life(memory: Memory, site: str, fleet: Fleet) -> Incarnation | None:
@@ -319,48 +435,42 @@ async def _require_continued(
     archive: Archive | None,
 ) -> None:
     if known.size > head.size:
-        raise await stops.stopped(
-            connection,
-            fleet,
-            Stop(
-                "signer",
-                "log_rewound",
-                f"{tree}: {known.size} were signed, there are {head.size}; the log was restored to"
-                " an earlier point",
-            ),
-        )
-    if known.size == 0:
-        return
-    hashes: tuple[bytes, ...] = ()
-    if known.size < head.size:
-        hashes = await tree_proofs.consistency(
-            connection, fleet, tree, known.size, new_size=head.size, archive=archive
-        )
-    if not merkle.verify_consistency(
-        hashes,
-        old_size=known.size,
-        old_root=known.root,
-        new_size=head.size,
-        new_root=head.root,
-    ):
-        if archive is not None:
-            # What is not in the log's own rows says nothing against the log.
-            raise LedgerStopped(
-                f"{fleet.name}: {tree}: with what was detached to {archive.folder} it does not"
-                f" continue the {known.size} that were signed; `ledger verify --detached` says why"
-            )
-        raise await stops.stopped(
-            connection,
-            fleet,
-            _rewritten(tree, known),
-        )
+        raise await stops.stopped(connection, fleet, _rewound(tree, known, head))
+    if known.size and not await continues(connection, fleet, tree, known, head, archive):
+        raise await _not_continued(connection, fleet, tree, known, archive)
 
 
-def _rewritten(tree: Tree, known: Signed) -> Stop:
+def _rewound(what: str, known: Signed, head: Signed) -> Stop:
     return Stop(
         "signer",
-        "log_rewritten",
-        f"{tree}: what is there does not continue the {known.size} that were signed; history"
-        " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
-        " point and went on",
+        "log_rewound",
+        f"{what}: {known.size} were signed, there are {head.size}; the log was restored to"
+        " an earlier point",
+    )
+
+
+async def _not_continued(
+    connection: asyncpg.Connection,
+    fleet: Fleet,
+    what: str,
+    known: Signed,
+    archive: Archive | None,
+) -> LedgerStopped:
+    """The error to raise where a log does not continue what was signed; it is stopped."""
+    if archive is not None:
+        # What is not in the log's own rows says nothing against the log.
+        return LedgerStopped(
+            f"{fleet.name}: {what}: with what was detached to {archive.folder} it does not"
+            f" continue the {known.size} that were signed; `ledger verify --detached` says why"
+        )
+    return await stops.stopped(
+        connection,
+        fleet,
+        Stop(
+            "signer",
+            "log_rewritten",
+            f"{what}: what is there does not continue the {known.size} that were signed; history"
+            " was rewritten, and `ledger verify` says where, or it was restored to an earlier"
+            " point and went on",
+        ),
     )

@@ -5,20 +5,28 @@ signer that finds the log behind its own memory stops. It is written, and on dis
 leaves the process, so that a signer that dies in between has at worst remembered a tree that nobody
 has seen signed, and signs the same one again.
 
+Of a tree it also keeps some of the ends that were signed before (``ledger.log.ladder``): a log that was
+restored to an earlier point does not reach the last one, and is held against those.
+
 The file is small JSON, replaced as a whole, and held by one process at a time.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ledger.errors import SetupProblem
+from ledger.log.ladder import thinned
+from ledger.log.merkle import HASH_LENGTH
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
+
+_READ: Final = (1, LAYOUT)
+"""The first one had only the last end of each origin."""
 
 
 class Signed(NamedTuple):
@@ -35,13 +43,30 @@ class SignsAs(NamedTuple):
     keys: tuple[str, ...]
 
 
-class Memory:
-    """The last tree signed for each origin, and as whom."""
+Ladder = tuple[Signed, ...]
+"""Ends of one tree, from the smallest to the largest."""
 
-    def __init__(self, path: Path, last: Mapping[str, Signed], signs_as: SignsAs | None) -> None:
+
+class Recalled(NamedTuple):
+    """What is in a memory."""
+
+    last: Mapping[str, Signed]
+    before: Mapping[str, Ladder]
+    """Ends that were signed before the last one, some of them."""
+    signs_as: SignsAs | None
+
+
+NOTHING_RECALLED: Final = Recalled({}, {}, None)
+
+
+class Memory:
+    """The last tree signed for each origin, some before it, and as whom."""
+
+    def __init__(self, path: Path, recalled: Recalled) -> None:
         self._path = path
-        self._last = dict(last)
-        self._signs_as = signs_as
+        self._last = dict(recalled.last)
+        self._before = dict(recalled.before)
+        self._signs_as = recalled.signs_as
 
     @property
     def signs_as(self) -> SignsAs | None:
@@ -57,12 +82,22 @@ class Memory:
         """The tree that was signed last for an origin."""
         return self._last.get(origin)
 
+    def ends(self, origin: str) -> Ladder:
+        """That one, and those of before that are kept."""
+        last = self._last.get(origin)
+        return () if last is None else (*self._before.get(origin, ()), last)
+
     def origins(self) -> list[str]:
         """Everything that was ever signed for."""
         return sorted(self._last)
 
-    def remember(self, trees: Mapping[str, Signed]) -> None:
-        """Note these trees, on disk, before anybody may see them signed."""
+    def remember(self, trees: Mapping[str, Signed], *, with_before: Collection[str] = ()) -> None:
+        """Note these trees, on disk, before anybody may see them signed.
+
+        ``with_before``: the origins of which ends are kept that are the last ones no more.
+        """
+        for origin in with_before:
+            self._before[origin] = _below(trees[origin], self.ends(origin))
         self._last.update(trees)
         self._write()
 
@@ -78,6 +113,11 @@ class Memory:
             "signed": {
                 origin: {"size": signed.size, "root": signed.root.hex()}
                 for origin, signed in sorted(self._last.items())
+            },
+            "before": {
+                origin: ", ".join(f"{signed.size} {signed.root.hex()}" for signed in ends)
+                for origin, ends in sorted(self._before.items())
+                if ends
             },
         }
         if self._signs_as is not None:
@@ -109,32 +149,47 @@ def memory(path: Path) -> Iterator[Memory]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise SetupProblem(f"{path}: another process signs with this memory") from None
-        yield Memory(path, *_read(path))
+        yield Memory(path, recalled(path))
 
 
-def recalled(path: Path) -> Mapping[str, Signed]:
+def recalled(path: Path) -> Recalled:
     """What is in a memory, or in a copy of one, without holding it."""
-    return _read(path)[0]
-
-
-def _read(path: Path) -> tuple[dict[str, Signed], SignsAs | None]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return {}, None
+        return NOTHING_RECALLED
     except (OSError, ValueError) as error:
         raise SetupProblem(f"{path}: not what a signer wrote: {error}") from error
-    if not isinstance(plain, dict) or plain.get("layout") != LAYOUT:
+    if not isinstance(plain, dict) or plain.get("layout") not in _READ:
         raise SetupProblem(f"{path}: not what a signer wrote")
     try:
         last = {
             origin: Signed(_size(signed["size"]), bytes.fromhex(signed["root"]))
             for origin, signed in plain["signed"].items()
         }
+        before = {
+            origin: tuple(_rung(told) for told in ends.split(", "))
+            for origin, ends in plain.get("before", {}).items()
+        }
         signs_as = _signs_as(plain["signs_as"]) if "signs_as" in plain else None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SetupProblem(f"{path}: not what a signer wrote: {error!r}") from error
-    return last, signs_as
+    return Recalled(last, before, signs_as)
+
+
+def _below(last: Signed, ends: Ladder) -> Ladder:
+    """What is kept of ends, the last one of which is followed by another."""
+    by_size = {signed.size: signed for signed in ends if 0 < signed.size < last.size}
+    kept = thinned([*by_size, last.size])
+    return tuple(by_size[size] for size in kept[:-1])
+
+
+def _rung(told: str) -> Signed:
+    size, _, told_root = told.partition(" ")
+    root = bytes.fromhex(told_root)
+    if len(root) != HASH_LENGTH:
+        raise ValueError(f"{told!r} is no end of a tree")
+    return Signed(int(size), root)
 
 
 def _signs_as(plain: Any) -> SignsAs:

@@ -101,6 +101,11 @@ async def recorded_root(
     return (0, merkle.EMPTY_ROOT) if row is None else (row["size"], row["root"])
 
 
+async def sizes(connection: asyncpg.Connection, fleet: int) -> dict[Tree, int]:
+    """How large both trees are by their newest heads."""
+    return {tree: (await recorded_root(connection, fleet, tree))[0] for tree in TREES}
+
+
 async def recorded_at(connection: asyncpg.Connection, fleet: int, *, size: int) -> Microseconds:
     """When the last event of an append was recorded behind which there were so many; 0 before the first."""
     with refusals_named():
@@ -123,6 +128,13 @@ async def frontier_at(
 ) -> merkle.Frontier:
     """The tree as it was then: from the newest head up to there, and the leaves behind it."""
     begins = await newest_frontier(connection, fleet, tree, at_most=size)
+    return await grown(connection, fleet, tree, begins, size=size)
+
+
+async def grown(
+    connection: asyncpg.Connection, fleet: int, tree: Tree, begins: merkle.Frontier, *, size: int
+) -> merkle.Frontier:
+    """A tree with the leaves behind it; WrongPosition where they are not all there."""
     with refusals_named():
         leaves = await connection.fetch(_LEAVES[tree], fleet, begins.size, size)
     frontier = merkle.extend(begins, [leaf for (leaf,) in leaves]).frontier

@@ -55,6 +55,28 @@ def test_extra_data_is_carried_and_vouched_for_by_nobody() -> None:
     assert parse_proof(proof.spelled) == proof
 
 
+@pytest.mark.parametrize("length", [49_000, 150_000, 3_000_000])
+def test_an_entry_goes_along_however_long_it_is(length: int) -> None:
+    """As the record of a division over some thousand clusters does; the format sets no limit."""
+    entry = b"x" * length
+    text = Checkpoint(LOG.key.name, 1, leaf_hash(entry)).text
+    spelled = Proof(0, (), Note(text, (LOG.sign(text),)).spelled, entry).spelled
+
+    proof = parse_proof(spelled)
+
+    assert verify(proof, proof.extra, only(LOG.key)).checkpoint.size == 1
+    assert independent_verifier.shows(spelled, entry, LOG.key.spelled, [], quorum=0)
+
+
+def test_no_other_line_is_long() -> None:
+    """A hash or a signature of that size is nothing that anybody wrote."""
+    spelled = Proof(3, proof_of(3).hashes, proof_of(3).checkpoint, b"x" * 100_000).spelled
+    for place in (b"index 3\n", b"log.example/shop\n11\n"):
+        with pytest.raises(InvalidRequest) as refusal:
+            parse_proof(spelled.replace(place, place + b"A" * 65_537 + b"\n"))
+        assert refusal.value.code == "too_long"
+
+
 @pytest.mark.parametrize(
     ("quorum", "cosigners", "enough"),
     [

@@ -48,10 +48,9 @@ from ledger.log.fleets import LAST_NUMBER
 from ledger.log.intake import Intake
 from ledger.log.messages import Claim, Coordinates, Message
 from ledger.log.notes import Key
-from ledger.log.recovery import Remembered
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
-from ledger.log.signed import memory, recalled
+from ledger.log.signed import memory
 from ledger.replay import audit
 from ledger.replay.report import Divergence
 from ledger.units import FleetName, Incarnation, Offset, Position
@@ -59,6 +58,7 @@ from tests.engine.deciding import UNHURRIED
 from tests.engine.test_admissions_in_sql import asked
 from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres, session_postgres
+from tests.restored_logs import by_the_signer
 
 RESOLUTION: Final = timedelta(microseconds=1)
 HISTORY: Final = 480
@@ -683,7 +683,7 @@ async def _recovered(connection: asyncpg.Connection, folder: Path) -> None:
     """A next life for the log that comes by Kafka too, so that its row says how far that was taken."""
     fleet = await fleets.find(connection, FLEET)
     assert fleet is not None
-    remembered = Remembered(recalled(folder / "signed.json"), None, {})
+    remembered = by_the_signer(folder)
     found = await recovery.assess(connection, fleet, remembered)
     await recovery.begin(connection, found, why="tests", by="tests")
 

@@ -139,7 +139,8 @@ async def test_an_archive_that_goes_beyond_the_point_stays_good_and_is_never_con
 
 
 async def restored(log: Restorable, folder: Path, *, archived: Path) -> None:
-    """To where six events were; nine were signed for and archived."""
+    """To where six events were signed for; nine were, and archived."""
+    assert await sealed(log, folder) is None
     backup = await log.back_up()
     await grow(log, 5, 3)
     assert await sealed(log, folder) is None

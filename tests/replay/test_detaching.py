@@ -252,9 +252,7 @@ async def test_who_is_behind_what_was_detached_is_shown_it_from_the_archive(
                 await sealer.round(connection)
             assert (not sealer.stopped) == (detached_to is not None)
             if detached_to is None:
-                assert "ledger verify`, `replay`, `prove` and `seal` read" in str(
-                    sealer.stopped[FLEET]
-                )
+                assert "`prove`, `seal` and `recover` read" in str(sealer.stopped[FLEET])
         assert await stops.standing(connection, fleet) == ()
 
 

@@ -13,8 +13,6 @@ from ledger.log.archive.reading import Archive
 from ledger.log.archive.writing import export
 from ledger.log.database import connect
 from ledger.log.fleets import Fleet
-from ledger.log.recovery import Remembered
-from ledger.log.signed import recalled
 from ledger.log.signing_keys import origin, signing
 from ledger.log.snapshots import Described, newest
 from ledger.replay import audit
@@ -25,6 +23,7 @@ from tests.postgres import Postgres
 from tests.replay.archives import KEYS, POSITIONS, SITE, taken_history
 from tests.replay.cut_history import FLEET
 from tests.replay.test_detaching import PARTITION, small_partitions
+from tests.restored_logs import by_the_signer
 
 BEFORE, ALL = 270, 420
 """Events that are taken in the first life, and in both."""
@@ -69,9 +68,7 @@ async def lived(
         assert fleet is not None
         await exported(connection, fleet, folder / "archive" / FLEET)
 
-        found = await recovery.assess(
-            connection, fleet, Remembered(recalled(folder / "signed.json"), None, {})
-        )
+        found = await recovery.assess(connection, fleet, by_the_signer(folder))
         await recovery.begin(connection, found, why="a disk was lost", by="anna")
         await taken_history(url, connection, folder, events=ALL, first=BEFORE)
         begins = await connection.fetchval(

@@ -298,7 +298,7 @@ async def test_a_restored_fleet_stops_and_goes_on_in_its_next_life(site: Install
 
     await _everything_is_once(site, ends)
     await _no_id_has_two_contents(site, told_before, kept=kept)
-    _no_fork_was_signed(site, notes_before, recalled(site.folder / "signed.json"))
+    _no_fork_was_signed(site, notes_before, recalled(site.folder / "signed.json").last)
     await _all_of_it_verifies(site)
 
     # What was proven of the log before is still what it was: signed then, in a life that is over.
