@@ -264,8 +264,7 @@ def _published(
                 ends.append(said)
     if passed_over:
         aside.print(
-            f"{notes}: {passed_over} notes were passed over: no --key of theirs was given, or it did not sign"
-            " them",
+            f"{notes}: passed over {count(passed_over, 'note')}: signed by no --key that was given",
             soft_wrap=True,
         )
     return ends

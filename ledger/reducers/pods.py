@@ -120,7 +120,8 @@ def gone_with_cluster(world: World, before: World, subjects: Sequence[Subject]) 
     for subject in subjects:
         was = before.objects.fact("pod", subject)
         old = _counted(before.objects, pods, subject, was)
-        if subject in pods.given_up:
+        if subject in pods.given_up and isinstance(was, PodObserved):
+            pods = _moved(pods, subject, crew_of(before.objects, was), None)
             pods = replace(pods, given_up=pods.given_up.delete(subject))
         pods = _exchanged(_listed(pods, subject, was, None), subject, old, None)
         if old is not None:

@@ -84,7 +84,7 @@ async def test_of_what_was_published_the_newest_notes_stand_for_a_memory_and_oth
     assert found.last == dict.fromkeys(NAMES.values(), ends[-1])
     sizes = [(tree_of(one.origin), one.signed.size) for one in found.before]
     assert sizes == [("decisions", 2), ("decisions", 9), ("events", 2), ("events", 9)]
-    assert "1 notes were passed over" in capsys.readouterr().err
+    assert "passed over 1 note: signed by no --key" in capsys.readouterr().err
     with pytest.raises(SetupProblem, match="events: the newest --checkpoint"):
         known(published=tmp_path, keys=KEYS[1:])
 
