@@ -23,6 +23,7 @@ from consumers.totals import Totals
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
+    InvalidRequest,
     KafkaUnavailable,
     LedgerError,
     LedgerStopped,
@@ -51,6 +52,8 @@ def main(arguments: list[str]) -> int:
 def exit_code(error: LedgerError) -> int:
     """What the process that it ends says to its supervisor; the numbers are those of sysexits.h."""
     match error:
+        case InvalidRequest():
+            return 64
         case InvalidEvent():
             return 65
         case LogUnavailable() | KafkaUnavailable() | NotWitnessed():
