@@ -7,8 +7,8 @@ kind is a crew of its own.
 
 Only pods that are on a node and active count: neither succeeded nor failed nor terminating. A pod of
 which the ledger has given up the place counts no more, whatever is reported of it, until another of
-its crew is seen to have gone in its stead. Which instance a pod is, nobody says; how many were seen to
-lose theirs is counted.
+its crew is seen to have gone in its stead, or the place is taken again. Which instance a pod is, only
+those of StatefulSets say, with their names; how many were seen to lose theirs is counted.
 
 What follows from a crew that changes is told in ``ledger.reducers.pods``.
 """

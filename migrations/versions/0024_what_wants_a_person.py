@@ -16,7 +16,7 @@ down_revision = "0023"
 branch_labels = None
 depends_on = None
 
-SUBJECTS = ("tables", "incidents", "fleets")
+SUBJECTS = ("tables", "incidents")
 
 DECIDED = """
 SELECT f.name, max(d.through)

@@ -1,6 +1,7 @@
 """Nothing left out: what clusters lost is told with their division, and what was in force from the beginning on.
 
-The statements stand in ``migrations/sql/0025``. No log that comes here was decided for by an earlier release.
+The statements stand in ``migrations/sql/0025``; those about fleets tell of their incidents and deadlines (0024), too.
+No log that comes here was decided for by an earlier release.
 """
 
 from pathlib import Path

@@ -19,8 +19,8 @@ BEGIN
 END
 $$
 ;;
--- As before, without the position from which on what was in force is known, and with nothing that waits in the
--- ledger's own fleet.
+-- As before, without the position from which on what was in force is known, with nothing that waits in the
+-- ledger's own fleet, and with what wants a person: open incidents, and deadlines that nobody reaches.
 DROP FUNCTION ledger_api.fleets_at(text, timestamptz)
 ;;
 DROP FUNCTION ledger_api.fleets_as_of(text, bigint)
