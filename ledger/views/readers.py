@@ -8,12 +8,11 @@ see it could not. Members of a role have its grants and not its settings, so one
 """
 
 from datetime import datetime
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 import asyncpg
 
 from ledger.errors import InvalidRequest
-from ledger.log.database import Role
 
 EVERY_FLEET: Final = "*"
 
@@ -25,7 +24,14 @@ LIMITS: Final = {
     "search_path": "ledger_api",
 }
 
-MORE_THAN_READING: Final = tuple(role for role in get_args(Role) if role != "ledger_reader")
+MORE_THAN_READING: Final = (
+    "ledger_owner",
+    "ledger_maintainer",
+    "ledger_writer",
+    "ledger_decider",
+    "ledger_publisher",
+    "ledger_signer",
+)
 """The roles of the ledger's own duties."""
 
 

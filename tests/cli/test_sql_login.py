@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import asyncpg
 import pytest
@@ -13,8 +14,9 @@ from ledger.cli.commands import as_asked
 from ledger.cli.sql import CAUTION
 from ledger.cli.sql_login import LOGIN
 from ledger.errors import SetupProblem
-from ledger.log.database import connect
+from ledger.log.database import Role, connect
 from ledger.log.embedded import binaries, server
+from ledger.views import readers
 from tests.cli.test_explain import as_login, drop_login
 from tests.postgres import refuse
 
@@ -35,6 +37,11 @@ OUT_OF_A_READERS_REACH = (
     "SELECT pg_read_file('PG_VERSION')",
     "SELECT rolpassword FROM pg_authid",
 )
+
+
+def test_whoever_has_another_role_of_the_ledger_is_more_than_a_reader() -> None:
+    # The views do not know the log, so they list its roles themselves.
+    assert {*readers.MORE_THAN_READING, "ledger_reader"} == {*get_args(Role)}
 
 
 def ledger(*words: str, data: Path, said: str | None = None, code: int = 0) -> Result:
