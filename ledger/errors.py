@@ -109,6 +109,10 @@ class AlgorithmMissing(LedgerStopped):
         self.version = version
 
 
+class UndecidedEvent(LedgerStopped):
+    """This program fails at an event: deciding goes on when another release can take it."""
+
+
 class UnusableSnapshot(LedgerError):
     """A snapshot that is damaged, of another layout, or not of this log; what it saves is only time."""
 

@@ -32,7 +32,7 @@ import structlog
 from ledger.admission import answering
 from ledger.decisions.step import advance
 from ledger.engine.activity import Activity
-from ledger.engine.following import Following
+from ledger.engine.following import Following, undecided
 from ledger.engine.restoring import Meanwhile
 from ledger.engine.snapshots import Interval, Snapshots
 from ledger.errors import (
@@ -61,8 +61,8 @@ from ledger.log.stops import Stop
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
 from ledger.reducers.node_books import node_books
-from ledger.reducers.retries import due_at, is_owed
-from ledger.reducers.world import Account, World, next_deadline
+from ledger.reducers.owed import due_at, is_owed
+from ledger.reducers.world import Account, World
 from ledger.units import EventType, Incarnation, Microseconds, Position, Subject
 from ledger.views.released import Ended, Released, Righted
 from ledger.views.showing import Told, show
@@ -120,10 +120,6 @@ class Seen(NamedTuple):
 
 
 OnDecisions = Callable[[tuple[Decision, ...]], None]
-
-
-_NOW: Final = Microseconds(0)
-"""A moment that is always over."""
 
 
 class _Early(NamedTuple):
@@ -187,10 +183,22 @@ class _Batch:
 def _folded(
     world: World, page: Sequence[StoredEvent], seconds: float, clock: Callable[[], float]
 ) -> _Batch:
-    """A batch: as many events as there is time for, the first at least."""
+    """A batch: as many events as there is time for, the first at least, up to one at which this program fails.
+
+    A mistake of ours must not take the other fleets of the process with it. What was decided before that
+    event is written first; then it comes again, as the first of its batch.
+    """
     batch = _Batch(world, after=Position(world.position - 1), began_at=clock())
-    for stored in page:
-        batch.take(stored)
+    for number, stored in enumerate(page):
+        try:
+            batch.take(stored)
+        except LedgerStopped:
+            raise
+        except Exception as failed:
+            if not number:
+                raise undecided(stored, failed) from failed
+            # The batch may hold half of it.
+            return _folded(world, page[:number], float("inf"), clock)
         if clock() - batch.began_at >= seconds:
             break
     return batch
@@ -311,7 +319,7 @@ class Decider:
         if through < size - 1:
             return False
         world = self._past.world
-        waits = world is not None and (next_deadline(world) is not None or is_owed(world))
+        waits = world is not None and due_at(world) is not None
         return self.leads or not waits or await self._is_led()
 
     async def _is_led(self) -> bool:
@@ -486,16 +494,18 @@ class Decider:
             self._on_decisions(tuple(batch.decisions))
 
     async def _tick(self, world: World, *, at_once: bool) -> bool:
-        """Append the passing of time where a deadline is due, or a refusal is to be asked again, and nothing else comes.
+        """Append the passing of time where it has something to do and nothing else comes.
 
-        A fleet on the clock of its events has no time of its own: there only ``at_once`` ticks.
+        A fleet on the clock of its events has no time of its own: there only ``at_once`` ticks, and what is
+        owed is done at the moment of its last event.
         """
+        by_events = self._fleet.clock == "event"
         owed = is_owed(world)
-        deadline = _NOW if owed else next_deadline(world)
-        if deadline is None or (self._fleet.clock == "event" and not at_once):
+        deadline = due_at(world)
+        if deadline is None or (by_events and not at_once):
             self._early = None
             return False
-        if not at_once and self._is_early(deadline):
+        if not (at_once or owed) and self._is_early(deadline):
             return False
         assert self._lease is not None
         with refusals_named():
@@ -504,8 +514,9 @@ class Decider:
                 await leases.check(self._connection, self._lease)
                 if head.frontier.size != world.position:
                     return True  # Something was appended meanwhile: that comes first.
-                now = deadline if at_once and not owed else max(head.clock, deadline)
-                if not at_once and head.clock < deadline:
+                at_that_moment = by_events if owed else at_once
+                now = deadline if at_that_moment else max(head.clock, deadline)
+                if not (at_once or owed) and head.clock < deadline:
                     left = min((deadline - head.clock) / MICRO, POLL_SECONDS)
                     self._early = _Early(deadline, asyncio.get_running_loop().time() + left)
                     return False
@@ -643,7 +654,8 @@ class Deciders:
         self._by_name[fleet.name].begin_again()
 
     def _stop(self, name: str, why: LedgerStopped) -> None:
-        log.error("fleet_stopped", fleet=name, why=str(why))
+        # What the program stumbled over is told where it is a mistake of ours.
+        log.error("fleet_stopped", fleet=name, why=str(why), exc_info=why.__cause__)
         self.stopped[name] = why
         self._activity.stands[name] = "stopped"
 

@@ -17,7 +17,7 @@ import structlog
 
 from ledger.engine.activity import Activity
 from ledger.engine.restoring import Meanwhile, restore
-from ledger.errors import LedgerStopped, WrongPosition
+from ledger.errors import LedgerStopped, UndecidedEvent, WrongPosition
 from ledger.facts.decision import from_record
 from ledger.log import decisions as recorded
 from ledger.log import fleets
@@ -26,6 +26,7 @@ from ledger.log.fleets import Fleet
 from ledger.log.folding import event
 from ledger.log.garbage import searched_no_more
 from ledger.log.history import Decided, decided_pages
+from ledger.log.read import StoredEvent
 from ledger.reducers import lives
 from ledger.reducers.evolve import follow
 from ledger.reducers.world import World, begin
@@ -46,6 +47,14 @@ class _Fold:
     first: Position
     began_at: float
     told_at: float
+
+
+def undecided(stored: StoredEvent, failed: Exception) -> UndecidedEvent:
+    """That a step of the pure rooms could not be taken: which event it was, and what went wrong."""
+    return UndecidedEvent(
+        f"position {stored.position} ({stored.source} {stored.id}, {stored.type} of {stored.subject}):"
+        f" this program fails at it: {type(failed).__name__}: {failed}"
+    )
 
 
 class Following:
@@ -99,8 +108,13 @@ class Following:
             )
         world = self.world
         for stored, decided in page:
-            made = [from_record(decision.record) for decision in decided]
-            world = follow(world, event(stored), made)
+            try:
+                made = [from_record(decision.record) for decision in decided]
+                world = follow(world, event(stored), made)
+            except LedgerStopped:
+                raise
+            except Exception as failed:
+                raise undecided(stored, failed) from failed
         searched_no_more()
         self.world = world
         self._tell(self._fold, world.position)

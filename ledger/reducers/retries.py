@@ -9,7 +9,7 @@ others take marks nobody; another policy marks all whose kind is decided by it.
 
 A mark is answered in the event that set it: everybody marked is asked, up to the policy's
 ``retry.max_subjects`` that can be served. If there are more, all marks stand until the next event,
-which is a tick where no other comes (``is_owed``), and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
+which is a tick where no other comes (``ledger.reducers.owed``), and so they do under ``hold``. Whoever was decided about in an event is not asked again in it; a
 mark set after that decision stands too, or by it where the same answer goes on with a refusal. So
 does one that a decision of a later kind set: the turn of its own kind was over by then.
 """
@@ -32,9 +32,8 @@ from ledger.reducers.world import (
     Question,
     Retries,
     World,
-    next_deadline,
 )
-from ledger.units import ClusterName, DecisionNumber, Microseconds
+from ledger.units import ClusterName, DecisionNumber
 
 WAITS_FOR_CLUSTER: Final = "cluster"
 """For another cluster, or another state of one."""
@@ -47,9 +46,6 @@ WAITS_FOR_WISH: Final = "specification"
 
 WAITS_FOR_NOTHING: Final = "nothing"
 """It was asked once and is not open."""
-
-LATEST: Final = Microseconds(253_402_300_799_999_999)
-"""The end of the year 9999: no clock or calendar tells what is later, and nobody waits for it."""
 
 Hook = tuple[str, ...]
 """What a refusal waits for, as it is listed: ("nodes", cluster) for deployments, ("disks",) for
@@ -87,14 +83,6 @@ def is_owed(world: World) -> bool:
     if not world.retries.marked or world.policy.hold:
         return False
     return bool(begun(world).retries.marked)
-
-
-def due_at(world: World) -> Microseconds | None:
-    """From which moment on the passing of time alone has something to do; None where it never has."""
-    if is_owed(world):
-        return world.now
-    deadline = next_deadline(world)
-    return None if deadline is None or deadline > LATEST else deadline
 
 
 def _set_late(retries: Retries, question: Question) -> bool:

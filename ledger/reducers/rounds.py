@@ -10,7 +10,8 @@ itself counts only if it evicted, and what follows from it in the same event doe
 It closes inside the event that is the policy's ``round.max_events``-th from the one that made it
 due, after the kinds of decisions that come before; or when its deadline fires, so many milliseconds
 after it became due, or after the policy began to say so. One that was full goes on inside the next
-event, or when its new deadline fires: at once if the policy has none. Under ``hold`` events are
+event, or when its new deadline fires; if the policy has none, a tick is owed (``is_owed``), so that one
+event places no more than a round may. Under ``hold`` events are
 counted and the deadline is held back; once it is lifted, it is set again, to the same moment or to
 the present, whichever is later.
 
@@ -44,6 +45,13 @@ def is_closing(world: World) -> bool:
         return rounds.fired
     events = _present(world) - rounds.due + 1
     return rounds.goes_on or events >= world.policy.round.max_events
+
+
+def is_owed(world: World) -> bool:
+    """Whether a round that was full goes on inside the next event, whatever it tells, and no deadline brings it."""
+    rounds = world.jobs.rounds
+    going_on = rounds.goes_on and rounds.due is not None
+    return going_on and rounds.deadline is None and not world.policy.hold
 
 
 def begun(world: World, *, within: bool) -> World:
@@ -179,7 +187,7 @@ def _due(world: World) -> World:
 def _with_deadline(world: World) -> World:
     rounds = world.jobs.rounds
     after = world.policy.round.max_milliseconds
-    if not (after or rounds.goes_on):
+    if not after:
         return world
     deadline = Deadline(deadlines.after(world.now, after), "round", Subject(world.fleet))
     return _put(world, replace(rounds, deadline=deadline, waits=True))

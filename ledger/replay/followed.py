@@ -16,7 +16,7 @@ from ledger.reducers import incidents
 from ledger.reducers.disk_books import DiskBook, disk_books
 from ledger.reducers.evolve import followed
 from ledger.reducers.job_books import JobBook, QueueBook, job_books, queue_books
-from ledger.reducers.retries import due_at
+from ledger.reducers.owed import due_at
 from ledger.reducers.world import Account, World
 from ledger.units import Microseconds, Position, Subject
 from ledger.views.released import Ended, Released, Righted

@@ -1,5 +1,9 @@
-"""Whoever was refused and may be served by now is asked at a tick where no other event comes."""
+"""What one event leaves to the next is done at a tick where no other event comes.
 
+Whoever was refused and may be served by now is asked again; a round that was full goes on.
+"""
+
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -40,10 +44,23 @@ def more_than_one_event_serves() -> Told:
     return story
 
 
+def more_than_one_round_places() -> Told:
+    """A job of seven tasks, of which a round places two; no round waits for the time."""
+    story = Told()
+    round_ = {"max_events": 1, "max_milliseconds": 0, "max_tasks": 2}
+    story.add("policy", "policy.changed", "test", {"round": round_})
+    story.cluster("m1")
+    story.node("n1", cpu="8", memory=8)
+    story.add("quota", "queue.upserted", "q", {"name": "q"})
+    story.workload("job", 7, kind="Job", cluster=None, deploy=None, queue="q")
+    return story
+
+
+STORIES = [a_division_behind_a_deployment, more_than_one_event_serves, more_than_one_round_places]
+
+
 @pytest.mark.parametrize("clock", ["wall", "event"])
-@pytest.mark.parametrize(
-    ("story", "ticks"), [(a_division_behind_a_deployment, 1), (more_than_one_event_serves, 3)]
-)
+@pytest.mark.parametrize(("story", "ticks"), [*zip(STORIES, (1, 3, 3), strict=True)])
 async def test_who_decides_to_the_end_leaves_nobody_who_can_be_served(
     database_url: str, story: Any, ticks: int, clock: Any
 ) -> None:
@@ -60,7 +77,34 @@ async def test_who_decides_to_the_end_leaves_nobody_who_can_be_served(
         await anybody.close()
 
 
-@pytest.mark.parametrize("story", [a_division_behind_a_deployment, more_than_one_event_serves])
+async def test_on_the_clock_of_events_no_tick_takes_a_fleet_to_the_present(
+    database_url: str,
+) -> None:
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(anybody, more_than_one_event_serves().lines, clock="event")
+        await decide_all(database_url)
+
+        moments = "SELECT DISTINCT recorded_at AT TIME ZONE 'UTC' FROM ledger_api.events"
+        assert await rows(anybody, moments) == [(datetime(2026, 1, 5, 9, 59),)]  # noqa: DTZ001
+    finally:
+        await anybody.close()
+
+
+async def test_an_event_places_no_more_tasks_than_a_round_may(database_url: str) -> None:
+    story = more_than_one_round_places()
+    anybody = await connect(database_url, None)
+    try:
+        await lines.ingest(anybody, story.lines, clock="event")
+        await decide_all(database_url)
+
+        placed = "SELECT count(*) FROM ledger_api.allocations GROUP BY position ORDER BY position"
+        assert await rows(anybody, placed) == [(2,), (2,), (2,), (1,)]
+    finally:
+        await anybody.close()
+
+
+@pytest.mark.parametrize("story", STORIES)
 async def test_a_live_decider_asks_them_soon(database_url: str, story: Any) -> None:
     anybody = await connect(database_url, None)
     try:
@@ -72,6 +116,8 @@ async def test_a_live_decider_asks_them_soon(database_url: str, story: Any) -> N
             assert turns < 50, "it comes to an end"
 
         assert await rows(anybody, REFUSED) == []
+        if story is more_than_one_round_places:
+            assert await rows(anybody, "SELECT count(*) FROM ledger_api.running_tasks") == [(7,)]
     finally:
         await anybody.close()
 

@@ -15,7 +15,13 @@ from ledger.decisions.step import Step, advance
 from ledger.engine import decider
 from ledger.engine.activity import Activity
 from ledger.engine.decider import Decider, Pace
-from ledger.errors import DatabaseMissing, LedgerStopped, StaleEpoch, WrongPosition
+from ledger.errors import (
+    DatabaseMissing,
+    LedgerStopped,
+    StaleEpoch,
+    UndecidedEvent,
+    WrongPosition,
+)
 from ledger.facts import algorithms
 from ledger.facts.event import Event
 from ledger.log import decisions, fleets, leases, lines
@@ -533,6 +539,42 @@ async def test_a_fleet_that_needs_a_person_stops_nobody_else(
 
     rows = await anybody.fetch("SELECT fleet, undecided FROM ledger_api.fleets ORDER BY fleet")
     assert [tuple(row) for row in rows] == [("aaa", 2), ("zzz", 0)]
+
+
+async def test_an_event_at_which_the_program_fails_stops_its_fleet_and_nobody_else(
+    database_url: str, anybody: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(world: World, event: Event) -> Step:
+        assert event.subject != "c3", "a promise of ours is broken"
+        return advance(world, event)
+
+    monkeypatch.setattr(decider, "advance", failing)
+    for fleet in ("aaa", "zzz"):
+        told = [cluster_line(number, fleet=fleet) for number in (1, 2, 3 if fleet == "aaa" else 4)]
+        await lines.ingest(anybody, told)
+
+    with pytest.raises(UndecidedEvent, match=r"position 2 .* of c3.*a promise of ours is broken"):
+        await decide_all(database_url)
+
+    left = "SELECT fleet, undecided FROM ledger_api.fleets ORDER BY fleet"
+    assert [tuple(row) for row in await anybody.fetch(left)] == [("aaa", 1), ("zzz", 0)]
+    # A program that can take it goes on.
+    monkeypatch.undo()
+    await decide_all(database_url)
+    assert [tuple(row) for row in await anybody.fetch(left)] == [("aaa", 0), ("zzz", 0)]
+
+
+@pytest.mark.parametrize("milliseconds", [2**63 - 1, 260_000_000_000_000])
+async def test_nobody_waits_for_what_no_calendar_holds(
+    database_url: str, anybody: asyncpg.Connection, milliseconds: int
+) -> None:
+    await lines.ingest(anybody, with_grace(milliseconds), clock="event")
+
+    await decide_all(database_url)
+
+    assert await anybody.fetchval("SELECT count(*) FROM ledger.events") == 5
+    due = "SELECT next_deadline FROM ledger_api.fleets"
+    assert await anybody.fetchval(due) is None
 
 
 async def test_until_idle_ends_beside_a_live_decider(

@@ -5,8 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ledger.events.codec import decode
+from ledger.core.spot.min_available import read_min_available
+from ledger.events.codec import Accepted, decode
 from ledger.facts import algorithms
 from ledger.facts.control import PolicyChanged
 from ledger.facts.policy import (
@@ -19,7 +22,7 @@ from ledger.facts.policy import (
     merge,
 )
 from ledger.units import Milliseconds
-from tests.events.samples import POLICY, accepted, example, refused, with_data
+from tests.events.samples import POLICY, accepted, example, judge, refused, with_data
 
 
 def change_of(data: dict[str, object]) -> PolicyChanged:
@@ -147,6 +150,37 @@ def test_a_setting_that_nobody_knows_is_refused_and_one_in_a_log_means_nothing(
 
     assert refused(said) == ("unknown_setting", f"{path}: there is no such setting")
     assert isinstance(decode(json.dumps(said).encode(), revision=1), PolicyChanged)
+
+
+@pytest.mark.parametrize(
+    ("told", "path", "why"),
+    [
+        ({"fairshare": {"job_order": ["gang", "drf", "gang"]}}, "fairshare.job_order", "gang"),
+        ({"fairshare": {"voters": {"preempt": ["drf"] * 2}}}, "fairshare.voters.preempt", "drf"),
+        ({"fairshare": {"voters": {"reclaim": ["gang"] * 2}}}, "fairshare.voters.reclaim", "gang"),
+    ],
+)
+def test_a_list_names_nobody_twice(told: dict[str, Any], path: str, why: str) -> None:
+    # The core reads an order, and voters who vote once: no decision could be made with these.
+    assert refused(with_data(POLICY, told)) == ("wrong_field", f"data.{path}: {why} is named twice")
+
+
+@given(
+    st.sampled_from(["3", "0", "100%", "999999999", "-1", "50.5%", "101%", "", " 3", "03", "٣"])
+    | st.text("0123456789%.- ", max_size=12)
+)
+def test_a_default_that_the_border_takes_is_one_that_can_be_read(text: str) -> None:
+    verdict = judge(with_data(POLICY, {"spot": {"default_min_available": text}}))
+
+    if isinstance(verdict, Accepted):
+        assert read_min_available(text, replicas=1).pods is not None
+    else:
+        assert verdict.reason in {"wrong_field", "out_of_range"}
+
+
+@given(st.integers(0, 999_999_999).map(str) | st.integers(0, 100).map(lambda one: f"{one}%"))
+def test_every_default_that_somebody_would_write_is_taken(text: str) -> None:
+    accepted(with_data(POLICY, {"spot": {"default_min_available": text}}))
 
 
 def test_a_setting_that_nobody_knows_is_refused_behind_what_is_wrong_by_itself() -> None:

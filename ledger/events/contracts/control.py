@@ -5,11 +5,12 @@ In a policy a null means something: it takes the setting back to the fleet's def
 
 # ruff: noqa: D102 - what fact is for is said once, in EventData
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ledger.events.contract import (
@@ -44,6 +45,37 @@ def _not_gone_at_once(decay: Fraction) -> Fraction:
 
 
 FadingRatio = Annotated[Ratio, AfterValidator(_not_gone_at_once)]
+
+Named = TypeVar("Named", bound=str)
+
+
+def _each_once(named: list[Named]) -> list[Named]:
+    twice = [name for place, name in enumerate(named) if name in named[:place]]
+    if twice:
+        raise PydanticCustomError("wrong_field", "{name} is named twice", {"name": twice[0]})
+    return named
+
+
+_EACH_ONCE: Final = AfterValidator(_each_once)
+_UNIQUE: Final = Field(json_schema_extra={"uniqueItems": True})
+
+_PODS: Final = r"(0|[1-9][0-9]{0,8}|(0|[1-9][0-9]?|100)%)"
+"""Less than a billion pods, or that much of them: the core reads this without the workload that it is for."""
+
+
+def _counts_pods(text: str) -> str:
+    if not re.fullmatch(_PODS, text):
+        raise PydanticCustomError(
+            "wrong_field", "{text} is no count of pods and no whole percentage", {"text": text[:60]}
+        )
+    return text
+
+
+PodsOrPercent = Annotated[
+    Text,
+    AfterValidator(_counts_pods),
+    WithJsonSchema({"type": "string", "pattern": f"^{_PODS}$"}),
+]
 
 
 class Section(Shape):
@@ -106,7 +138,7 @@ class DiskSection(Section):
     none that would be built from others."""
 
 
-Voters = Annotated[list[policy.Voter], Field(max_length=16)]
+Voters = Annotated[list[policy.Voter], Field(max_length=16), _EACH_ONCE, _UNIQUE]
 
 
 class VotersSection(Section):
@@ -139,7 +171,10 @@ class History(Shape):
 class FairshareSection(Section):
     """Queues, namespaces and jobs."""
 
-    job_order: Annotated[list[policy.JobKey], Field(min_length=1, max_length=3)] | None = None
+    job_order: (
+        Annotated[list[policy.JobKey], Field(min_length=1, max_length=3), _EACH_ONCE, _UNIQUE]
+        | None
+    ) = None
     """What orders the jobs of a namespace, the first difference decides."""
     voters: VotersSection | None = None
     """Who may veto the eviction of a task."""
@@ -191,8 +226,9 @@ class SpotSection(Section):
     """Of the preference for spot nodes."""
     tolerations: Annotated[list[Toleration], Field(max_length=100)] | None = None
     """What pods that prefer spot nodes tolerate."""
-    default_min_available: Text | None = None
-    """The annotation of workloads that have none; null, the default, leaves their pods alone."""
+    default_min_available: PodsOrPercent | None = None
+    """The annotation of workloads that have none, `"3"` or `"40%"`; null, the default, leaves their pods
+    alone."""
     strictness: policy.Strictness | None = None
     """What becomes of an annotation that asks for less than the rule wants."""
     reservation_ms: Span | None = None
