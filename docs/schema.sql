@@ -4863,7 +4863,7 @@ ALTER VIEW ledger_api.schema_version OWNER TO ledger_owner;
 
 COMMENT ON VIEW ledger_api.schema_version IS 'One row: which schema this database has. A view or a column that came with a later one is not there yet.';
 
-COMMENT ON COLUMN ledger_api.schema_version.version IS 'Number of the newest migration, such as 0014: they compare as text.';
+COMMENT ON COLUMN ledger_api.schema_version.version IS 'Number of the newest migration, such as 0026: they compare as text.';
 
 CREATE VIEW ledger_api.snapshots WITH (security_barrier='true') AS
  SELECT f.name AS fleet,

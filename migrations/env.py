@@ -14,6 +14,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from ledger.log.database import NEWEST_SCHEMA, OLDEST_SCHEMA, another_schema, parse
+
 HERE = Path(__file__).parent
 MIGRATOR_LOCK = 0x1ED6E4
 """Key of the advisory lock that keeps two migrators apart; any fixed number would do."""
@@ -26,6 +28,7 @@ def migrate(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION ledger_owner")
     connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS ledger_api AUTHORIZATION ledger_owner")
     connection.exec_driver_sql("SET LOCAL ROLE ledger_owner")
+    refuse_foreign_schema(connection)
     context.configure(
         connection=connection,
         version_table="schema_version",
@@ -33,6 +36,16 @@ def migrate(connection: Connection) -> None:
         transaction_per_migration=False,
     )
     context.run_migrations()
+
+
+def refuse_foreign_schema(connection: Connection) -> None:
+    """Alembic has no word for whoever runs a ledger where a database has a migration that is not here."""
+    if connection.exec_driver_sql("SELECT to_regclass('ledger.schema_version')").scalar() is None:
+        return
+    found = connection.exec_driver_sql("SELECT version_num FROM ledger.schema_version").scalar()
+    if found is not None and not OLDEST_SCHEMA <= found <= NEWEST_SCHEMA:
+        url = connection.engine.url.render_as_string(hide_password=False)
+        raise another_schema(parse(url).shown, found, "ledger migrate")
 
 
 async def migrate_by_url(url: str) -> None:

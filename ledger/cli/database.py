@@ -22,7 +22,7 @@ import typer
 
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log import partitions
-from ledger.log.database import NEWEST_SCHEMA, connect, parse, schema_version
+from ledger.log.database import NEWEST_SCHEMA, another_schema, connect, parse, schema_version
 
 if TYPE_CHECKING:
     from ledger.log.embedded.server import Server
@@ -174,7 +174,7 @@ async def _require_newest_schema(url: str, shown: str, remedy: str) -> None:
     if found is None:
         raise SetupProblem(f"{shown}: there is no ledger yet; run `{remedy}`")
     if found != NEWEST_SCHEMA:
-        raise SetupProblem(f"{shown}: schema {found} is not {NEWEST_SCHEMA}; run `{remedy}`")
+        raise another_schema(shown, found, remedy)
 
 
 def _migrate_there(data: Path | None) -> str:

@@ -40,8 +40,18 @@ Role = Literal[
 Connection = asyncpg.Connection
 """What rooms above pass along; what is said over it is said in ``ledger.log`` and ``ledger.views``."""
 
-NEWEST_SCHEMA: Final = "0025"
+NEWEST_SCHEMA: Final = "0026"
 """The schema this release speaks to: the last of ``migrations/versions``."""
+
+OLDEST_SCHEMA: Final = "0026"
+"""The first of ``migrations/versions``. No log was supported before it, and nothing leads from there to here."""
+
+EVENTS_AS_LINES: Final = (
+    "SELECT replace(convert_from(payload, 'UTF8'), E'\\n', ' ') FROM ledger_api.events"
+    " WHERE fleet = 'NAME' AND channel <> 'ledger' ORDER BY position"
+)
+"""What producers told of a fleet, as a file has it, in whatever schema. A line break in an event stands between
+its parts; what the ledger told itself it will tell itself again, or has no place in another log."""
 
 OLDEST_SERVER: Final = 15
 """The oldest PostgreSQL whose SQL the migrations use."""
@@ -146,6 +156,21 @@ async def schema_version(connection: asyncpg.Connection) -> str | None:
         except asyncpg.InsufficientPrivilegeError:
             return NEWEST_SCHEMA
         return found
+
+
+def another_schema(shown: str, found: str, remedy: str) -> SetupProblem:
+    """What to say of a database that has another schema than this release speaks to."""
+    if found < OLDEST_SCHEMA:
+        return SetupProblem(
+            f"{shown}: schema {found} was made by a release before schema {OLDEST_SCHEMA}, and no migration leads from"
+            " there to here; take the events of each fleet into a new database, by giving the lines that"
+            f" `{EVENTS_AS_LINES}` tells to `ledger ingest - --fleet NAME`"
+        )
+    if found > NEWEST_SCHEMA:
+        return SetupProblem(
+            f"{shown}: schema {found} was made by a later release; this one speaks to {NEWEST_SCHEMA}"
+        )
+    return SetupProblem(f"{shown}: schema {found} is not {NEWEST_SCHEMA}; run `{remedy}`")
 
 
 async def connect(url: str, role: Role | None) -> asyncpg.Connection:

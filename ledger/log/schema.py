@@ -35,13 +35,13 @@ def newest() -> str:
     return head
 
 
-async def migrate(url: str, *, to: str = "head") -> str:
-    """Bring the database to the newest schema, or one before it; says which one is newest. Safe to call again."""
+async def migrate(url: str) -> str:
+    """Bring the database to the newest schema; says which one that is. Safe to call again."""
 
     def upgrade(connection: Connection) -> None:
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, to)
+        command.upgrade(config, "head")
 
     engine = create_async_engine(
         parse(url).dsn.replace("postgresql://", "postgresql+asyncpg://", 1),

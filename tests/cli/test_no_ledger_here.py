@@ -91,23 +91,24 @@ def data() -> Iterator[Path]:
     asyncio.run(server.stop(place / "data", mode="immediate"))
 
 
-def test_who_begins_a_ledger_makes_it_and_who_asks_of_an_older_one_does_not_change_it(
+def test_who_begins_a_ledger_makes_it_and_nobody_changes_one_of_an_earlier_release(
     data: Path,
 ) -> None:
     assert ledger("fleets", "open", "test", data=data).exit_code == 0
     assert "fleet test is whole" in ledger("verify", data=data).stdout
 
-    asyncio.run(_older(data))
-    refused = ledger("verify", data=data)
-    assert refused.exit_code == 78
-    assert "schema older is not" in refused.stderr
-    assert f"run `ledger migrate --data {data}`" in refused.stderr
+    asyncio.run(_earlier(data))
+    for words in (("verify",), ("fleets", "open", "other"), ("migrate",)):
+        refused = ledger(*words, data=data)
+        assert refused.exit_code == 78, refused.output
+        assert "schema 0025 was made by a release before schema" in refused.stderr
+        assert "`ledger ingest - --fleet NAME`" in refused.stderr
 
 
-async def _older(data: Path) -> None:
+async def _earlier(data: Path) -> None:
     running = await server.start(data)
     connection = await connect(running.url, None)
     try:
-        await connection.execute("UPDATE ledger.schema_version SET version_num = 'older'")
+        await connection.execute("UPDATE ledger.schema_version SET version_num = '0025'")
     finally:
         await connection.close()

@@ -9,9 +9,8 @@ import asyncpg
 import pytest
 
 from ledger.core.fairshare.orders import ShareOfTotal
-from ledger.errors import SetupProblem
-from ledger.log import lines, schema
-from ledger.log.database import connect, schema_version
+from ledger.log import lines
+from ledger.log.database import connect, connected
 from ledger.views.past import (
     FAIR_SHARES,
     NAMESPACE_WEIGHTS,
@@ -22,8 +21,6 @@ from ledger.views.past import (
 )
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
-from tests.migrations.databases import at_schema
-from tests.postgres import Postgres
 
 POSITIONS: Final = 40
 RESOURCES: Final = ("cpu", "memory", "storage")
@@ -143,45 +140,12 @@ async def test_shares_are_worked_out_as_the_core_does(database_url: str, seed: i
         await connection.close()
 
 
-async def test_a_log_with_rounds_of_an_earlier_release_is_refused_in_words(
-    postgres: Postgres,
-) -> None:
-    async with at_schema(postgres, "0021") as url:
-        connection = await connect(url, None)
-        try:
-            await connection.execute(
-                "INSERT INTO ledger.fleets (number, name, clock) VALUES (1, 'test', 'event');"
-                "INSERT INTO ledger.decisions (fleet, number, incarnation, position, kind, subject,"
-                "  algorithm, version, branch, moved, result, reasons, record, digest)"
-                " VALUES (1, 7, 1, 3, 'allocation', 'a/job', 'fairshare', 1, 'allocate', 0, '{}', '{}',"
-                "  '', decode(repeat('00', 32), 'hex'))"
-            )
+async def test_where_no_round_was_played_nobody_has_a_share(database_url: str) -> None:
+    async with connected(database_url, None) as connection:
+        await lines.ingest(
+            connection, [cluster_line(1), workload_line(1, replicas=1, weights={"c1": 1})]
+        )
+        await decide_all(database_url)
 
-            with pytest.raises(SetupProblem, match="fleet test: its decision 7 is of a round"):
-                await schema.migrate(url)
-
-            assert await schema_version(connection) == "0021", "nothing was changed"
-            assert await connection.fetchval("SELECT count(weight) FROM ledger.fair_shares") == 0
-        finally:
-            await connection.close()
-
-
-async def test_a_log_without_rounds_is_migrated_and_goes_on(postgres: Postgres) -> None:
-    async with at_schema(postgres, "0021") as url:
-        connection = await connect(url, None)
-        try:
-            await lines.ingest(
-                connection, [cluster_line(1), workload_line(1, replicas=1, weights={"c1": 1})]
-            )
-        finally:
-            await connection.close()
-
-        await schema.migrate(url)
-        await decide_all(url)
-
-        connection = await connect(url, None)
-        try:
-            assert await viewed(connection, "fair_shares") == {}
-            assert await viewed(connection, "fair_shares_as_of('test', 0)") == {}
-        finally:
-            await connection.close()
+        assert await viewed(connection, "fair_shares") == {}
+        assert await viewed(connection, "fair_shares_as_of('test', 0)") == {}
