@@ -570,7 +570,12 @@ class NaiveFleet:
             case PolicyChanged():
                 for path, value in fact.change:
                     self.settings[path] = value
-                    if path == "hold":
+                    if path == "fairshare.history" and value is None:
+                        for name in [name for name in self.settings if name.startswith(f"{path}.")]:
+                            del self.settings[name]
+                    elif path.startswith("fairshare.history."):
+                        self.settings["fairshare.history"] = True
+                    elif path == "hold":
                         self.hold = bool(value)
                     elif path == "grace.cluster_ms":
                         self.grace_ms = cast("int", value or 0)

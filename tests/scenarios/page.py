@@ -39,7 +39,7 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     gone queue gold                        a queue, or a quota, is gone
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
-    policy hold=true grace.cluster_ms=50   other settings; fairshare.history=bucket_ms:60000,decay:1/2
+    policy hold=true grace.cluster_ms=50   other settings; fairshare.history=on, or a field of it
     disk m1/n1/d1 100 left=80 zone=a tags=ssd,hdd
                                            a disk of 100 bytes, 80 of them available; kept=, evicting=yes,
                                            allow=no, schedulable=no, node_tags=, node_ready=no,
@@ -66,7 +66,7 @@ that an event itself ended are said to be released.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
 from ledger.facts.admission import Admission
@@ -84,7 +84,6 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
 from ledger.facts.own import UserPin
-from ledger.facts.policy import History as PolicyHistory
 from ledger.facts.policy import PolicyValue
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
@@ -750,13 +749,9 @@ def _whole(text: str | None) -> int | None:
 def _setting(path: str, text: str) -> PolicyValue:
     if path in {"fairshare.job_order", "fairshare.voters.preempt", "fairshare.voters.reclaim"}:
         return None if text == "null" else tuple(_names(text))
-    if path != "fairshare.history" or text == "null":
-        return _value(text)
-    told: dict[str, Any] = {name: _value(value) for name, value in _pairs(text).items()}
-    for name in ("decay", "past_weight"):
-        if name in told:
-            told[name] = Fraction(told[name])
-    return PolicyHistory(**told)
+    if path == "fairshare.history" and text == "on":
+        return True
+    return _value(text)
 
 
 def _value(text: str) -> PolicyValue:
