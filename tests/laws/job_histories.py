@@ -291,7 +291,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         no_jobs,
         st.builds(workload_gone, keys, uid=uids, revision=revisions),
         st.builds(node_gone, names, nodes),
-        st.builds(node_reclaimed, names, nodes),
+        st.builds(node_reclaimed, names, nodes, uid=uids),
         st.builds(queue_gone, queues, uids, revisions),
         st.builds(quota_gone, st.sampled_from(["ns1", "ns2"]), st.sampled_from(["x", "y"])),
         st.builds(cluster_up, names, ready=st.booleans(), labels=gold, uid=uids),

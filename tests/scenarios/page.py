@@ -49,7 +49,8 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            nodes=tag
     gone disk m1/n1/d1, gone volume pv     one is gone
     failed pv-r1 reusable                  a replica broke, and may come back
-    recovered pv-r1                        and did
+    recovered pv-r1                        and did; uid=, here and above, which volume of that name, or
+                                           which node where one is reclaimed
     propose disks pv moves=2 bytes=20      what would make them more even? without a subject: of all
     approve 3                              what decision 3 proposed is to be done
     wait 5s                                nothing happens for a while
@@ -510,8 +511,8 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return queue_gone(name)
         case "gone", ["quota", key]:
             return quota_gone(key)
-        case "reclaim", [key]:
-            return node_reclaimed(*key.split("/"))
+        case "reclaim", [key, *more]:
+            return node_reclaimed(*key.split("/"), uid=_settings(more).pop("uid", None))
         case "workload", [key, replicas, *more]:
             told = _settings(more)
             request = each_takes(
@@ -646,9 +647,10 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 disk_soft=_yes_or_no(told.pop("disk_soft", None)),
             )
         case "failed", [name, *more]:
-            return replica_failed(name, reusable=more == ["reusable"])
-        case "recovered", [name]:
-            return replica_recovered(name)
+            told = _settings(word for word in more if word != "reusable")
+            return replica_failed(name, reusable="reusable" in more, uid=told.pop("uid", None))
+        case "recovered", [name, *more]:
+            return replica_recovered(name, uid=_settings(more).pop("uid", None))
         case "gone", ["disk", key]:
             return disk_gone(*_three(key))
         case "gone", ["volume", name, *more]:
