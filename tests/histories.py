@@ -281,8 +281,10 @@ def queue_gone(
     return quota.QueueRemoved(name, None if uid is None else Uid(uid), revision)
 
 
-def quota_up(key: str, *, weight: int | None = None, uid: str | None = None) -> quota.QuotaUpserted:
-    """A quota that says what its namespace weighs."""
+def quota_up(
+    key: str, *, weight: int | str | None = None, uid: str | None = None
+) -> quota.QuotaUpserted:
+    """A quota that says what its namespace weighs; text is a weight that is none."""
     namespace, name = key.split("/")
     return quota.QuotaUpserted(
         namespace=namespace,
@@ -290,8 +292,8 @@ def quota_up(key: str, *, weight: int | None = None, uid: str | None = None) -> 
         uid=Uid(uid or key),
         revision=None,
         hard=(),
-        weight=None if weight is None else Weight(weight),
-        invalid_weight=None,
+        weight=Weight(weight) if isinstance(weight, int) else None,
+        invalid_weight=weight if isinstance(weight, str) else None,
     )
 
 

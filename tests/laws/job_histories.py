@@ -146,15 +146,16 @@ def queue_gone(name: str, uid: str | None, revision: int | None) -> quota.QueueR
     return quota.QueueRemoved(name, None if uid is None else Uid(uid), revision)
 
 
-def quota_up(namespace: str, name: str, weight: int | None) -> quota.QuotaUpserted:
+def quota_up(namespace: str, name: str, weight: int | str | None) -> quota.QuotaUpserted:
+    """Text is a weight that is none."""
     return quota.QuotaUpserted(
         namespace=namespace,
         name=name,
         uid=Uid(f"{namespace}/{name}"),
         revision=None,
         hard=(),
-        weight=None if weight is None else Weight(weight),
-        invalid_weight=None,
+        weight=Weight(weight) if isinstance(weight, int) else None,
+        invalid_weight=weight if isinstance(weight, str) else None,
     )
 
 
@@ -272,7 +273,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         queues,
         weight=st.sampled_from([1, 1, 2, 3]),
         capability=amounts,
-        guarantee=st.sampled_from([None, None, None, {"cpu": 1000}]),
+        guarantee=st.sampled_from([None, None, None, {"cpu": 1000}, {"cpu": 1000}, {"gpu": 1}]),
         is_open=mostly,
         reclaimable=mostly,
         priority=st.sampled_from([0, 0, 1]),
@@ -284,7 +285,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         quota_up,
         st.sampled_from(["ns1", "ns2"]),
         st.sampled_from(["x", "y"]),
-        st.sampled_from([None, 1, 2, 3]),
+        st.sampled_from([None, 1, 2, 3, "lots"]),
     ),
     st.builds(lambda some, past: policy({**some, **past}), changes, st.one_of(nothing, past_uses)),
     st.one_of(

@@ -121,6 +121,8 @@ class NaiveJobs:
     played: bool = False
     """Whether a round was played because of what happened last."""
     rounds: int = 0
+    told_total: Amounts | None = None
+    """What the last round had to share out that placed or evicted anything."""
     diary: Diary = field(default_factory=Diary)
     unblocked: Callable[[], None] | None = None
     """Who is told of each eviction, to see what it sets free."""
@@ -405,6 +407,8 @@ class NaiveJobs:
         if not floor.full:
             floor.backfill()
 
+        if floor.evicted or floor.placed:
+            self.told_total = floor.total
         said = []
         for job in bytewise({job for job, _ in floor.evicted}):
             gone = sorted(key for key in floor.evicted if key[0] == job)

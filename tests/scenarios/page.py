@@ -488,7 +488,9 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 uid=told.pop("uid", None),
             )
         case "quota", [key, *more]:
-            return quota_up(key, weight=_whole(_settings(more).pop("weight", None)))
+            weight = _settings(more).pop("weight", None)
+            is_one = weight is None or weight.isdecimal()
+            return quota_up(key, weight=_whole(weight) if is_one else weight)
         case "job", [key, tasks, *more]:
             told = _settings(more)
             clusters = _names(told.pop("clusters", ""))
