@@ -9,6 +9,10 @@ taken out of its queue has none meanwhile, but which of them are finished is kep
 Nobody waits for a round in a queue that is not known: such a job is asked about at once, and refused
 (``ledger.decisions.unknown_queue``) until the queue is there. What else it waits for is the business of rounds
 (``ledger.reducers.rounds``), and all that changes here and that they read is told to them.
+
+What people say of queues and quotas and cannot be is an incident while they say so: a weight that is none, and
+guarantees that are more than there is. How much there is only rounds find out, so the last one that told is
+believed; before the first of them nothing is said.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +28,9 @@ from ledger.facts.fair_share import USUAL_WEIGHT, RoundTold
 from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import objects, past_use, rounds
+from ledger.reducers import incidents, objects, past_use, rounds
 from ledger.reducers.book import Change
+from ledger.reducers.incidents import Contradiction, Numbers
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import in_use, with_holdings
@@ -151,7 +156,7 @@ def queue_upserted(world: World, subject: Subject, fact: QueueUpserted, *, sourc
             world = _not_asked(_knows_its_queue(world, job), job)
     elif replace(fact, revision=told.before.revision) == told.before:
         return world
-    return rounds.changed(world)
+    return rounds.changed(_guaranteed(world))
 
 
 def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source: str) -> World:
@@ -172,7 +177,25 @@ def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source:
     )
     for job in sorted(waiting):
         world = _asked(world, job, _OTHER_QUEUES)
-    return rounds.changed(world)
+    return rounds.changed(_guaranteed(world))
+
+
+def infeasible(world: World) -> Numbers:
+    """Of which resources queues are guaranteed more than a round told last that there is, and by how much."""
+    total = world.jobs.told_total
+    if total is None:
+        return ()
+    guaranteed: dict[str, int] = {}
+    for name in world.jobs.queues:
+        fact = world.objects.fact("queue", Subject(name))
+        assert isinstance(fact, QueueUpserted), f"queue {name} is known and not there"
+        for resource, amount in fact.guarantee:
+            guaranteed[resource] = guaranteed.get(resource, 0) + amount
+    # Slots are a node's business, and nobody's share.
+    guaranteed.pop("pods", None)
+    there = total._asdict()
+    beyond = {name: amount - there.get(name, 0) for name, amount in guaranteed.items()}
+    return tuple((name, amount) for name, amount in sorted(beyond.items()) if amount > 0)
 
 
 def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, source: str) -> World:
@@ -181,6 +204,12 @@ def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, sourc
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world
+    if fact.invalid_weight is None:
+        world = _valid(world, subject)
+    else:
+        numbers = (("counts_as", USUAL_WEIGHT), ("told", fact.invalid_weight))
+        found = incidents.found(world.incidents, _no_weight(subject), numbers)
+        world = replace(world, incidents=found)
     return _weighed(world, fact.namespace, subject, fact.weight or 1)
 
 
@@ -190,7 +219,7 @@ def quota_removed(world: World, subject: Subject, fact: QuotaRemoved, *, source:
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world
-    return _weighed(world, fact.namespace, subject, 1)
+    return _weighed(_valid(world, subject), fact.namespace, subject, 1)
 
 
 def allocated(world: World, decision: Decision, allocation: Allocation) -> World:
@@ -481,7 +510,27 @@ def _told(world: World, told: RoundTold) -> World:
         told_weights=weights.finish(),
         shares=shares.finish(),
     )
-    return replace(world, jobs=jobs)
+    world = replace(world, jobs=jobs)
+    return world if told.total is None else _guaranteed(world)
+
+
+def _guaranteed(world: World) -> World:
+    """The World in which it is known whether queues are guaranteed more than there is."""
+    fleet, numbers = Subject(world.fleet), infeasible(world)
+    one = Contradiction(fleet, "guarantee_infeasible", fleet)
+    kept = world.incidents
+    found = incidents.found(kept, one, numbers) if numbers else incidents.over(kept, one)
+    return world if found is kept else replace(world, incidents=found)
+
+
+def _valid(world: World, quota: Subject) -> World:
+    """The World in which a quota says nothing of a weight that is none."""
+    found = incidents.over(world.incidents, _no_weight(quota))
+    return world if found is world.incidents else replace(world, incidents=found)
+
+
+def _no_weight(quota: Subject) -> Contradiction:
+    return Contradiction(quota, "weight_invalid", quota)
 
 
 def _put(world: World, subject: Subject, tasks: Tasks) -> World:

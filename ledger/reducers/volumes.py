@@ -201,9 +201,12 @@ def removed(world: World, subject: Subject, fact: VolumeRemoved, *, source: str)
 def replica_failed(world: World, fact: ReplicaFailed) -> World:
     """A replica broke; whether it did before, and for good, tells what that changes."""
     volume = Subject(fact.volume)
+    effect = objects.named(world.objects, Key("volume", volume), uid=fact.uid)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
     found = _named(world, volume, fact.replica)
     if found is None:
-        return _unknown(world, volume)
+        return replace(world, last_effect="no_effect")
     copies, one = found
     if not fact.reusable:
         return _ask(_release(world, volume, copies, [one], "failed"), volume, _FAILED)
@@ -221,9 +224,12 @@ def replica_failed(world: World, fact: ReplicaFailed) -> World:
 def replica_recovered(world: World, fact: ReplicaRecovered) -> World:
     """A replica that had failed is healthy again, if it is still there."""
     volume = Subject(fact.volume)
+    effect = objects.named(world.objects, Key("volume", volume), uid=fact.uid)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
     found = _named(world, volume, fact.replica)
     if found is None:
-        return _unknown(world, volume)
+        return replace(world, last_effect="no_effect")
     copies, one = found
     if not one.failed:
         return replace(world, last_effect="no_effect")
@@ -509,9 +515,3 @@ def _named(world: World, volume: Subject, name: str) -> tuple[Copies, Replica] |
         return None
     one = numbered(volume, copies, name)
     return None if one is None else (copies, one)
-
-
-def _unknown(world: World, volume: Subject) -> World:
-    """Nothing is known of a replica, or no more."""
-    effect = objects.named(world.objects, Key("volume", volume), uid=None)
-    return replace(world, last_effect="no_effect" if effect == "applied" else effect)

@@ -506,10 +506,10 @@ class NaiveFleet:
                 if self.effect == "applied":
                     self._without_node(subject)
             case cluster.NodeReclaiming():
-                node = self.beings["node"].get(subject)
-                if node is None or node.fact is None or node.reclaimed == node.life:
-                    self.effect = "no_effect"
-                else:
+                self._name("node", subject, fact.uid)
+                if self.effect == "applied":
+                    node = self.beings["node"][subject]
+                    self.effect = "no_effect" if node.reclaimed == node.life else "applied"
                     node.reclaimed = node.life
             case cluster.InventoryListed():
                 gone = [
@@ -566,11 +566,16 @@ class NaiveFleet:
             case disk.VolumeRemoved():
                 self._remove("volume", subject, fact.uid, fact.revision, source)
             case disk.ReplicaFailed() | disk.ReplicaRecovered():
-                self._name("volume", fact.volume, None)
+                self._name("volume", fact.volume, fact.uid)
             case PolicyChanged():
                 for path, value in fact.change:
                     self.settings[path] = value
-                    if path == "hold":
+                    if path == "fairshare.history" and value is None:
+                        for name in [name for name in self.settings if name.startswith(f"{path}.")]:
+                            del self.settings[name]
+                    elif path.startswith("fairshare.history."):
+                        self.settings["fairshare.history"] = True
+                    elif path == "hold":
                         self.hold = bool(value)
                     elif path == "grace.cluster_ms":
                         self.grace_ms = cast("int", value or 0)

@@ -53,7 +53,7 @@ from tests.laws.model import bytewise
 from tests.laws.naive_book import Holding, in_storage
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
-from tests.laws.naive_past import Diary
+from tests.laws.naive_past import Diary, history_of
 
 Amounts = dict[Any, int]
 TaskKey = tuple[str, int]
@@ -121,6 +121,8 @@ class NaiveJobs:
     played: bool = False
     """Whether a round was played because of what happened last."""
     rounds: int = 0
+    told_total: Amounts | None = None
+    """What the last round had to share out that placed or evicted anything."""
     diary: Diary = field(default_factory=Diary)
     unblocked: Callable[[], None] | None = None
     """Who is told of each eviction, to see what it sets free."""
@@ -364,7 +366,7 @@ class NaiveJobs:
             {name: self.queue(name) for name in self.fleet.all("queue")},
             {name: weight for name, weight in weights.items() if weight > 1},
             {path: self.fleet.setting(path, DEFAULTS[path]) for path in DEFAULTS},
-            self.fleet.settings.get("fairshare.history"),
+            history_of(self.fleet.settings),
         ]
 
     def _look(self) -> None:
@@ -405,6 +407,8 @@ class NaiveJobs:
         if not floor.full:
             floor.backfill()
 
+        if floor.evicted or floor.placed:
+            self.told_total = floor.total
         said = []
         for job in bytewise({job for job, _ in floor.evicted}):
             gone = sorted(key for key in floor.evicted if key[0] == job)
@@ -457,7 +461,7 @@ class NaiveJobs:
             fact = self.fleet.fact("workload", job)
             place = (fact.queue, fact.namespace)
             held[place] = plus(held.get(place, {}), amounts_of(seat.request))
-        self.diary.told(self.fleet.now, self.fleet.settings.get("fairshare.history"), held)
+        self.diary.told(self.fleet.now, history_of(self.fleet.settings), held)
 
     def _moved(self, job: str, nodes: list[str]) -> int:
         gone = self.lost.get((job, self.fleet.life("workload", job)), [])

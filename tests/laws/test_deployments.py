@@ -141,7 +141,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     nodes_up,
     nodes_up,
     st.builds(node_gone, clusters, nodes),
-    st.builds(node_reclaimed, clusters, nodes),
+    st.builds(node_reclaimed, clusters, nodes, uid=uids),
     st.builds(cluster_up, clusters, ready=st.sampled_from([True, True, False])),
     st.builds(cluster_gone, clusters),
     st.builds(workload_gone, keys),

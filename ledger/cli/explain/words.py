@@ -262,13 +262,15 @@ def ran_out(deadline: Deadline) -> str:
     return f"{DEADLINES.get(deadline.kind, deadline.kind)} ({deadline.kind} of {deadline.subject})"
 
 
-def amounts(detail: Iterable[tuple[str, int]]) -> str:
+def amounts(detail: Iterable[tuple[str, int | str]]) -> str:
     """Names and numbers, as one reads them aloud."""
     told = dict(detail)
     found = []
     for name, number in told.items():
         parts = told.get(f"{name}{_IN_PARTS_OF}", 1)
-        if not name.endswith(_IN_PARTS_OF):
+        if isinstance(number, str) or isinstance(parts, str):
+            found.append(f"{name.replace('_', ' ')} {number}")
+        elif not name.endswith(_IN_PARTS_OF):
             found.append(f"{name.replace('_', ' ')} {amount(name, number, parts)}")
     return ", ".join(found)
 
