@@ -449,7 +449,7 @@ class _Turn:
         )
 
     def _losers(self, step: Step) -> Losers:
-        """Who was no candidate, and why: of several rungs what the last one says."""
+        """Who could not be picked, and why: of several rungs what the last one says."""
         why = dict(self._out_of_service())
         rungs = step.found.rungs
         for rung in rungs:
@@ -461,6 +461,8 @@ class _Turn:
             for disk in rungs[-1].candidates:
                 why.pop(f"{disk.node}/{disk.name}", None)
                 why.pop(disk.node, None)
+        for one in step.infeasible:
+            why[f"{one.node}/{one.disk}"] = _passed_over(one)
         counts = Counter(step.losers.counts)
         counts.update(reason.partition(" ")[0] for reason in why.values())
         for loser in step.losers.first:

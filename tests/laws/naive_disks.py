@@ -66,6 +66,8 @@ class Turn:
 
     placed: dict[str, str] = field(default_factory=dict)
     released: list[str] = field(default_factory=list)
+    small: dict[str, list[str]] = field(default_factory=dict)
+    """By replica that was placed, the candidates that had too little room for it."""
     grown: bool = False
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """Reason and what it waits for, part by part."""
@@ -428,7 +430,7 @@ class NaiveDisks:
         for _ in range(fact.replicas - len(mine)):
             if not self._place(volume, turn):
                 if never and self.fleet.settings.get("disk.degraded_creation") is False:
-                    self.lying, self.numbers, turn.placed = lying, numbers, {}
+                    self.lying, self.numbers, turn.placed, turn.small = lying, numbers, {}, {}
                 break
         for one in mine:
             if one.over and self._place(volume, turn):
@@ -487,6 +489,12 @@ class NaiveDisks:
         )
         self.lying.append(Lying(volume, number, life, address, self.fleet.life("disk", address)))
         turn.placed[name] = address
+        turn.small[name] = bytewise(
+            f"{other.node}/{other.name} {left} {self.size[volume]}"
+            for other in step.rungs[-1].candidates
+            if (other.node, other.name) != (chosen.node, chosen.name)
+            and (left := other.available - other.reserved - other.scheduled) < self.size[volume]
+        )
         return True
 
     def _replicas(self, volume: str) -> list[affinity.Replica]:
@@ -595,6 +603,7 @@ class NaiveDisks:
                     subject=volume,
                     previous=previous,
                     rows=turn.placed,
+                    small=turn.small,
                     released=sorted(turn.released),
                     moved=moved,
                 )

@@ -105,6 +105,7 @@ LOST_BECAUSE: Final[Mapping[str, str]] = {
     "physical_minimum": "would have too little left",
     "physical_limit": "would be used more than it may be",
     "disk_pressure": "would be too full",
+    "infeasible": "has fewer usable bytes than a replica takes",
 }
 """Why somebody got nothing, where no explainer of ``ledger solve`` says it."""
 
@@ -116,6 +117,7 @@ COMPARED_IN_BYTES: Final = frozenset(
         "scheduling_space",
         "physical_minimum",
         "physical_limit",
+        "infeasible",
     }
 )
 """Those who lost because two numbers of bytes were compared."""
