@@ -235,5 +235,6 @@ def moved(was: Deployed, decided: record.Deployment) -> int:
     if was.over:
         return 0
     before = Counter([*(one.node for one in was.instances), *was.lost, *was.awaited])
-    after = Counter(one.node for one in (*decided.instances, *decided.waiting))
+    after = Counter([one.node for one in decided.instances])
+    after.update(one.node for one in decided.waiting)
     return min((after - before).total(), (before - after).total())

@@ -167,9 +167,7 @@ def replica_name(volume: Subject, number: int) -> str:
     return f"{volume}-r{number}"
 
 
-def still_missed(
-    missed: tuple[Address, ...], *, placed: int, lacking: int
-) -> tuple[Address, ...]:
+def still_missed(missed: tuple[Address, ...], *, placed: int, lacking: int) -> tuple[Address, ...]:
     """Whose places are still not taken once so many were placed for missing ones and so many lack.
 
     Whoever went first is replaced first; if fewer are wanted, nobody waits for the last.

@@ -465,10 +465,8 @@ class NaiveJobs:
 
     def _moved(self, job: str, rows: dict[str, str]) -> int:
         """Of these tasks those that had been lost, which are so no more, net of each node."""
-        nodes, gone = list(rows.values()), []
-        for index in rows:
-            if (job, int(index)) in self.lost:
-                gone.append(self.lost.pop((job, int(index)))[1])
+        nodes, back = list(rows.values()), [(job, int(index)) for index in rows]
+        gone = [self.lost.pop(key)[1] for key in back if key in self.lost]
         rises = sum(max(0, nodes.count(node) - gone.count(node)) for node in set(nodes))
         falls = sum(max(0, gone.count(node) - nodes.count(node)) for node in set(gone))
         return min(rises, falls)

@@ -53,9 +53,7 @@ def moved_in(facts: list[Fact], kind: str) -> int:
 @given(rooms)
 def test_lost_instances_count_once_however_they_are_replaced(room: Rooms) -> None:
     lost, more = sum(room), 2
-    web = workload_up(
-        "ns/web", lost, cluster="m1", deploy=deployed(), request=each_takes(memory=1)
-    )
+    web = workload_up("ns/web", lost, cluster="m1", deploy=deployed(), request=each_takes(memory=1))
     grown = workload_up(
         "ns/web", lost + more, cluster="m1", deploy=deployed(), request=each_takes(memory=1)
     )
@@ -146,7 +144,7 @@ def held_or_lost(world: World) -> dict[Subject, Counter[str]]:
     found: dict[Subject, Counter[str]] = {}
     for subject, held in world.deployments.of.items():
         assert not held.lost or held.share or world.policy.hold, "nobody tells of it any more"
-        counts = Counter([*(one.node for one in held.instances), *held.lost])
+        counts = Counter([*(str(one.node) for one in held.instances), *held.lost])
         if counts:
             found[subject] = counts
     return found
@@ -171,9 +169,7 @@ def test_what_moved_is_what_is_elsewhere_than_the_decision_before_said() -> None
                 moved_later += moved > 0 and subject in awaited
             waited += bool(awaited)
             # Whoever has no share and nothing to tell waits for nothing any more.
-            places = {
-                one: kept for one, kept in places.items() if one in step.world.deployments.of
-            }
+            places = {one: kept for one, kept in places.items() if one in step.world.deployments.of}
     assert waited > 20, "otherwise nothing was shown"
     assert moved_later > 5, "otherwise nothing was shown"
 
@@ -185,8 +181,8 @@ def moves(
     found = []
     for made in step.decisions:
         if isinstance(made.outcome, Deployment):
-            there = (*made.outcome.instances, *made.outcome.waiting)
-            is_ = Counter(str(one.node) for one in there)
+            is_ = Counter(str(one.node) for one in made.outcome.instances)
+            is_.update(str(one.node) for one in made.outcome.waiting)
             uid, was = places.get(made.subject, (made.outcome.uid, Counter()))
             more, fewer = (is_ - was).total(), (was - is_).total()
             same = uid == made.outcome.uid
