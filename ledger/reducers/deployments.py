@@ -343,9 +343,9 @@ def _unrefused(world: World, subject: Subject) -> World:
 
 def _with_deployed(world: World, subject: Subject, after: Deployed) -> World:
     world = _with(world, with_deployed(world.deployments, subject, after))
-    if subject in world.deployments.of:
-        return world
-    return forgotten(deficits.forgotten(world, subject), after.workload)
+    if not (after.share or after.instances):
+        world = deficits.forgotten(world, subject)
+    return world if subject in world.deployments.of else forgotten(world, after.workload)
 
 
 def _with(world: World, deployments: Deployments) -> World:
