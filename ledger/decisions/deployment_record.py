@@ -44,6 +44,7 @@ def answers(turn: Turn) -> tuple[Answered, ...]:
     waiting = tuple(Waiting(*one) for one in sorted(turn.waiting.items()))
     changed = (
         turn.was.over
+        or (turn.was.lost and not turn.here.share)
         or "fresh" in turn.did
         or (after, waiting, turn.ordered)
         != (turn.was.instances, turn.was.waiting, turn.was.ordered)
@@ -226,11 +227,14 @@ def changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
 
 
 def moved(was: Deployed, decided: record.Deployment) -> int:
-    """How many changed places: what came anew or was only lost has not moved."""
+    """How many changed places: what came anew or was only lost has not moved.
+
+    Whoever was lost and waits is counted where it was, until a decision places it elsewhere or gives it up:
+    so a loss counts once, however many decisions it takes to make up for it.
+    """
     if was.over:
         return 0
-    more = [change.added - change.removed for change in decided.changes]
-    return min(
-        sum(change for change in more if change > 0),
-        -sum(change for change in more if change < 0),
-    )
+    before = Counter([*(one.node for one in was.instances), *was.lost, *was.awaited])
+    after = Counter([one.node for one in decided.instances])
+    after.update(one.node for one in decided.waiting)
+    return min((after - before).total(), (before - after).total())

@@ -72,6 +72,7 @@ from ledger.reducers.replicas import (
     Replica,
     busy,
     replica_name,
+    still_missed,
     with_copies,
 )
 from ledger.reducers.retries import WAITS_FOR_WISH
@@ -531,12 +532,20 @@ class _Turn:
             yield InForce(self._name(one), one.number, host.cluster, host.node, one.at.disk)
 
     def _moved(self) -> int:
-        """Replicas that are on another disk than before, or were lost and are back elsewhere."""
+        """Replicas that are on another disk than before, or were lost and are back elsewhere.
+
+        Whoever was lost is counted where it was until another one comes for it, in this decision or in a
+        later one.
+        """
         if self.was is None:
             return 0
-        before = Counter([one.at for one in self.was.replicas])
-        before.update(one.at for one in self.was.lost)
-        after = Counter(one.at for one in self.replicas)
+        missed = still_missed(
+            self.was.missed,
+            placed=sum(step.instead is None for step in self.steps),
+            lacking=(0 if self.fact is None else self.fact.replicas) - len(self.replicas),
+        )
+        before = Counter([*(one.at for one in self.was.replicas), *self.was.missed])
+        after = Counter([*(one.at for one in self.replicas), *missed])
         return min((after - before).total(), (before - after).total())
 
     def _digest(self) -> bytes:

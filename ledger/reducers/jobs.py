@@ -124,7 +124,8 @@ def finished(world: World, subject: Subject, task: int | None) -> World:
     marks = tasks.finished.mutate()
     for index in anew:
         marks[index] = None
-    world = _put(world, subject, replace(tasks, finished=marks.finish()))
+    lost = _not_among(tasks.lost, anew)
+    world = _put(world, subject, replace(tasks, finished=marks.finish(), lost=lost))
     return _nothing_waits(world, subject)
 
 
@@ -134,7 +135,7 @@ def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
         for subject in sorted(world.jobs.on.get(node, _NO_COUNTS)):
             running = world.jobs.of[subject].running
             there = sorted(index for index in running if running[index].node == node)
-            world = _lost(_released(world, subject, there), subject, node, len(there))
+            world = _lost(_released(world, subject, there), subject, node, there)
             world = _asked(world, subject, _OTHER_QUEUES)
     return world
 
@@ -237,7 +238,8 @@ def allocated(world: World, decision: Decision, allocation: Allocation) -> World
         on = on.set(node, there.set(subject, there.get(subject, 0) + 1))
         used = used_with(used, allocation.request, 1)
     world = replace(world, jobs=replace(world.jobs, on=on))
-    after = replace(tasks, running=running.finish(), held=used, lost=_NO_COUNTS)
+    lost = _not_among(tasks.lost, (placed.task for placed in allocation.tasks))
+    after = replace(tasks, running=running.finish(), held=used, lost=lost)
     world = with_holdings(_put(world, subject, after), _changes(allocation))
     key = QueueNamespace(tasks.queue, tasks.namespace)
     world = past_use.entered(world, key, allocation.request, len(allocation.tasks))
@@ -252,9 +254,7 @@ def evicted(world: World, decision: Decision, eviction: Eviction) -> World:
     """Tasks had to go, and wait again."""
     world = _told(world, eviction.round)
     gone = [evicted.task for evicted in eviction.tasks]
-    world = _taken_off(world, decision.subject, gone)
-    tasks = replace(world.jobs.of[decision.subject], lost=_NO_COUNTS)
-    return rounds.evicted(_put(world, decision.subject, tasks))
+    return rounds.evicted(_taken_off(world, decision.subject, gone))
 
 
 def refused(world: World, decision: Decision, refusal: Refusal) -> World:
@@ -271,7 +271,8 @@ def _edited(world: World, subject: Subject, was: Tasks, queue: str, replicas: in
     world = _released(world, subject, beyond)
     tasks = world.jobs.of[subject]
     done = _below(tasks.finished, replicas)
-    after = replace(tasks, queue=queue, replicas=replicas, finished=done)
+    lost = _not_among(tasks.lost, (index for index in tasks.lost if index >= replicas))
+    after = replace(tasks, queue=queue, replicas=replicas, finished=done, lost=lost)
     return _put(world, subject, after)
 
 
@@ -371,12 +372,22 @@ def _without(world: World, subject: Subject) -> World:
     return _not_asked(world, subject)
 
 
-def _lost(world: World, subject: Subject, node: Subject, count: int) -> World:
-    """So many tasks of a job were lost with a node."""
+def _lost(world: World, subject: Subject, node: Subject, indices: Sequence[int]) -> World:
+    """These tasks of a job were lost with a node."""
     tasks = world.jobs.of[subject]
-    lost = tasks.lost.set(node, tasks.lost.get(node, 0) + count)
-    world = _put(world, subject, replace(tasks, lost=lost))
+    lost = tasks.lost.mutate()
+    for index in indices:
+        lost[index] = node
+    world = _put(world, subject, replace(tasks, lost=lost.finish()))
     return _changed(world, world.jobs.of[subject])
+
+
+def _not_among(lost: Map[int, Subject], indices: Iterable[int]) -> Map[int, Subject]:
+    """Where lost tasks were, but for these: they are back, or not to come back."""
+    left = lost
+    for index in indices:
+        left = left.delete(index) if index in left else left
+    return left
 
 
 def _changed(world: World, tasks: Tasks) -> World:

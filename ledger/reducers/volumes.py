@@ -57,6 +57,7 @@ from ledger.reducers.replicas import (
     rebuilds_less,
     replica_name,
     seen,
+    still_missed,
     volumes_on,
     with_copies,
     with_disk,
@@ -273,7 +274,15 @@ def decided(world: World, volume: Subject, placement: DiskPlacement) -> World:
     )
     used = 0 if before is None or before.over else before.used
     used = max([used, *(one.number for one in replicas)])
-    after = None if fact is None else Copies(fact.uid, placement.size, used, replicas)
+    missed = () if before is None or before.over else before.missed
+    missed = still_missed(
+        missed,
+        placed=sum(step.instead is None for step in placement.steps),
+        lacking=placement.wanted - len(replicas),
+    )
+    after = None
+    if fact is not None:
+        after = Copies(fact.uid, placement.size, used, replicas, missed=missed)
     world = settled(world, volume, after, complete=placement.complete)
     if not placement.complete and any(step.instead is not None for step in placement.steps):
         # A size that was refused first may fit where the replicas went then.
@@ -469,7 +478,9 @@ def _release(
         for one in gone
     ]
     world = replace(world, released=(*world.released, *released))
-    return _with(world, volume, copies._replace(replicas=left, lost=copies.lost + lost))
+    missed = copies.missed + tuple(one.at for one in gone)
+    after = copies._replace(replicas=left, lost=copies.lost + lost, missed=missed)
+    return _with(world, volume, after)
 
 
 def _replaced(world: World, volume: Subject, copies: Copies, now: Replica) -> World:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tests.cli.test_explain import asked, line, settle
 from tests.cli.test_explain_place import disk, node
 from tests.cli.test_explain_the_present import explained
-from tests.events_for_tests import cluster_line
+from tests.events_for_tests import cluster_line, policy_line
 
 GI = 2**30
 
@@ -171,17 +171,42 @@ def test_a_disk_placement_names_the_refusal_of_the_rest(database_url: str) -> No
 
 
 def test_how_much_moved_agrees_with_the_moves_beside_it(database_url: str) -> None:
-    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="8Gi")])
+    hold = policy_line(1, hold=True)
+    settle(
+        database_url,
+        [
+            *ONE_NODE[:-1],
+            hold,
+            gone("n1"),
+            gone("n2"),
+            node("c1", "n1", of="again", memory="1Gi"),
+            node("c1", "n2", of="again", memory="3Gi"),
+            node("c1", "n3", memory="2Gi"),
+            again(hold, "over", hold=False),
+        ],
+    )
 
     told = explained(database_url, "shop/web@c1")
     said = asked(database_url, "shop/web@c1").stdout
 
-    assert "instance 4 from n2 to n1: its node was lost" in told["sections"]["steps"]
-    assert told["record"]["moved"] == 0
+    assert "instance 4 from n2 to n3: its node was lost" in told["sections"]["steps"]
+    assert told["record"]["moved"] == 2
     assert told["sections"]["changed"][-1].endswith(
-        "; moved 0 net, node by node: 2 instances on another node than before"
+        "; moved 2 net, node by node: 4 instances on another node than before"
     )
-    assert "; moved 0 net\n" in said
+    assert "; moved 2 net\n" in said
+
+
+def test_what_comes_back_to_its_node_beside_others_that_moved_is_told(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="8Gi")])
+
+    told = explained(database_url, "shop/web@c1")
+
+    assert "instance 4 from n2 to n1: its node was lost" in told["sections"]["steps"]
+    assert told["record"]["moved"] == 2
+    assert told["sections"]["changed"][-1].endswith(
+        "; moved 2 net, node by node: 6 came and 6 left"
+    )
 
 
 def test_what_was_lost_and_came_to_the_same_node_again_says_so(database_url: str) -> None:
@@ -194,6 +219,57 @@ def test_what_was_lost_and_came_to_the_same_node_again_says_so(database_url: str
     assert told["sections"]["changed"][-1].endswith(
         "; moved 0 net, node by node: 4 came and 4 left"
     )
+
+
+def test_what_was_lost_earlier_moves_with_the_decision_that_places_it(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, node("c1", "n3", memory="8Gi")])
+
+    first, then = [
+        explained(database_url, "shop/web@c1", "--kind", "deployment", "--at", at)
+        for at in ("4", "5")
+    ]
+
+    assert first["record"]["moved"] == 1
+    assert first["sections"]["changed"][-1].endswith("; moved 1")
+    assert then["record"]["moved"] == 2
+    assert then["sections"]["changed"][-1].endswith("; moved 2")
+
+
+def test_what_was_lost_for_good_is_told_where_it_was(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), web(2, 0, weights={"c1": 1})])
+
+    told = explained(database_url, "shop/web@c1")
+
+    assert told["record"]["branch"] == "given_up"
+    assert told["sections"]["changed"][1] == "n1         4    0    +0    -4"
+    assert told["sections"]["changed"][-1].endswith("; moved 0")
+
+
+def test_a_replica_that_comes_for_one_that_was_released_before_has_moved(
+    database_url: str,
+) -> None:
+    volume = line("disk.volume.upserted", "orders", name="orders", size="10Gi", replicas=1)
+    failed = line("disk.replica.failed", "orders/orders-r1", volume="orders", replica="orders-r1")
+    off = disk("c1", "n1", "d1", "1Gi")
+    settle(
+        database_url,
+        [
+            cluster_line(1),
+            node("c1", "n1", memory="4Gi"),
+            disk("c1", "n1", "d1", "90Gi"),
+            volume,
+            again(off, "full"),
+            failed,
+            node("c1", "n2", memory="4Gi"),
+            disk("c1", "n2", "d1", "90Gi"),
+        ],
+    )
+
+    told = explained(database_url, "orders")
+
+    assert told["record"]["moved"] == 1
+    assert told["sections"]["changed"][0] == "orders-r2: nowhere -> c1/n2/d1"
+    assert told["sections"]["changed"][-1].endswith("; moved 1")
 
 
 def test_a_replica_in_place_of_one_on_the_same_disk_did_not_move_and_came(
