@@ -4,7 +4,8 @@ Whatever came of a turn is one decision; what was refused is one refusal after i
 reason and what is short in each part:
 
 ``no_eligible_node``        no node of the cluster takes new instances; waits for nodes
-``insufficient_resource``, ``insufficient_capacity``  too little room; waits for nodes
+``insufficient_resource``, ``insufficient_capacity``  too little room on the nodes there are, or no more may be on
+                            them; waits for nodes
 ``too_many_instances``      there is room, for more instances than anybody runs; waits for another wish
 codes of an invalid request  it means nothing; waits for another wish
 
@@ -198,7 +199,7 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
     """All parts that were refused, under the reason of the first."""
     detail: dict[str, int] = {}
     for one in refused:
-        short_of = ((f"short_{what}", amount) for what, amount in one.short)
+        short_of = ((f"short_{what}", amount) for what, amount in one.lacking.short)
         for what, amount in (("found", one.found), ("wanted", one.wanted), *short_of):
             name = f"{one.part}_{what}"
             detail[name] = detail.get(name, 0) + amount
@@ -207,7 +208,7 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
         reason=refused[0].reason,
         waits_for=waits_for,
         detail=tuple(sorted(detail.items())),
-        losers=refused[0].losers,
+        losers=refused[0].lacking.losers,
         because=tuple(sorted(turn.causes)),
     )
 

@@ -365,3 +365,97 @@ def test_who_was_not_weighed_did_not_lose_to_a_stronger_claim(database_url: str)
         f"{cluster}: got none: it had none, and fewer are divided by what is held (no_weight)"
         for cluster in ("c2", "c3")
     ]
+
+
+def deployed(name: str, replicas: int, deploy: Mapping[str, object], **request: object) -> bytes:
+    """A workload on the nodes of one cluster."""
+    return line(
+        "workload.workload.upserted",
+        f"shop/{name}",
+        namespace="shop",
+        name=name,
+        uid=f"uid-{name}",
+        kind="Deployment",
+        replicas=replicas,
+        request=request,
+        cluster="c1",
+        deploy={"strategy": "AUTO", **deploy},
+    )
+
+
+def said_of(told: dict[str, object], section: str) -> list[str]:
+    sections = told["sections"]
+    assert isinstance(sections, dict)
+    lines: list[str] = sections[section]
+    return lines
+
+
+OTHER_NODES = (
+    "It waits for other nodes of c1, or for another wish: more room on those there are is not"
+    " enough."
+)
+
+
+def test_where_no_room_helps_none_is_promised_to(database_url: str) -> None:
+    limited = deployed("web", 3, {"nodes_limit": 1}, memory=1)
+    odd = deployed("odd", 1, {}, memory=1, cpu="333m", cpu_bind=True)
+    settle(database_url, [cluster_line(1), node("c1", "n1"), node("c1", "n2"), limited, odd])
+
+    by_limit, by_pieces = (explained(database_url, number, "--full") for number in ("0", "1"))
+
+    assert said_of(by_limit, "steps") == [
+        "the limit on a node lets fewer be on the nodes there are (insufficient_resource).",
+        "numbers: growth found 2, growth short limit 1, growth wanted 3",
+        "short by 1 (growth limit)",
+        "short by 1 (growth)",
+        OTHER_NODES,
+    ]
+    assert said_of(by_limit, "losers") == [
+        "n1: takes no more by the limit (at_limit)",
+        "n2: takes no more by the limit (at_limit)",
+    ]
+    assert said_of(by_pieces, "steps")[0] == (
+        "what it asks for of cpu is whole pieces of a core on no node (insufficient_resource)."
+    )
+    assert said_of(by_pieces, "steps")[-1] == OTHER_NODES
+    assert said_of(by_pieces, "losers")[0] == (
+        "n1: has cores in pieces of which what is wanted is no whole number (not_whole_pieces)"
+    )
+
+
+def test_where_room_helps_it_is_told_on_which_nodes(database_url: str) -> None:
+    mixed = deployed("mix", 1, {}, memory=11)
+    nodes = [node("c1", "n1", memory=1000, pods=0), node("c1", "n2", memory=1)]
+    settle(database_url, [cluster_line(1), *nodes, mixed])
+
+    told = explained(database_url, "0", "--full")
+
+    assert said_of(told, "steps")[0] == "the nodes have too little room (insufficient_resource)."
+    assert said_of(told, "steps")[-1] == "It waits for nodes of c1, or for room on them."
+    assert said_of(told, "losers") == [
+        "n1: has too few places for pods for what is wanted (pods)",
+        "n2: has too little memory for what is wanted (memory)",
+    ]
+
+
+def test_nodes_that_take_no_new_work_are_told_to_be_of_no_help(database_url: str) -> None:
+    away = deployed("away", 1, {"node_selector": {"k": "v"}}, memory=1)
+    settle(database_url, [cluster_line(1), node("c1", "n1"), away])
+
+    assert said_of(explained(database_url, "0"), "steps")[-1] == (
+        "It waits for nodes of c1 that take new work for it."
+    )
+
+
+def test_caps_that_are_too_small_are_no_room(database_url: str) -> None:
+    capped = again(web(1, 6, weights=BOTH), "capped", deploy=None)
+    event = json.loads(capped)
+    event["data"]["division"]["caps"] = {"c1": 3, "c2": 3}
+    settle(database_url, [cluster_line(1), json.dumps(event).encode()])
+
+    told = explained(database_url, "0")
+
+    assert said_of(told, "steps")[0] == (
+        "the caps of the clusters it may go to let fewer be there (insufficient_capacity)."
+    )
+    assert said_of(told, "steps")[-1] == "It waits for a cluster that it may go to."

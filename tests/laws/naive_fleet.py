@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, cast
 
 from ledger.core.division.static_weight import Last, Request
@@ -791,7 +792,8 @@ class NaiveFleet:
                 )
             found = division(request, remembered, cast("Lot", lot))
             if found is None:
-                answer, waits_for = "insufficient_capacity", "specification"
+                answer = "insufficient_capacity"
+                waits_for = "cluster" if self._others_may_serve(fact, spec) else "specification"
             else:
                 branch = found[0]
                 answer = {str(name): count for name, count in found[1].items()}
@@ -830,6 +832,26 @@ class NaiveFleet:
         self.newest[subject] = self.number
         self.number += 1
         return told
+
+    def _others_may_serve(
+        self, fact: workload.WorkloadUpserted, spec: workload.DivisionSpec
+    ) -> bool:
+        """Whether any clusters that may come, known or not, would serve what caps are too small for."""
+        told, caps = dict(spec.weights), dict(spec.caps)
+        may_come = set(spec.clusters) or (set() if spec.cluster_selector else set(told))
+        if not may_come:
+            may_come = {*told, ClusterName("never heard of")}
+        here = [ClusterName(name) for name in self._candidates(spec)]
+        absent = bytewise(may_come.difference(here))
+        for many in range(1, len(absent) + 1):
+            for some in combinations(absent, many):
+                there = {one: told.get(one, 0) if told else 1 for one in (*here, *some)}
+                served = {one for one in there if there[one]} or set(there)
+                if not served <= caps.keys():
+                    return True
+                if sum(caps[one] for one in served) >= fact.replicas:
+                    return True
+        return False
 
     def _divided(
         self,
