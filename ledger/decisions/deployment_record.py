@@ -18,7 +18,7 @@ from typing import Final
 
 from ledger.decisions.answer import REFUSED, Answered
 from ledger.decisions.deployment_turn import Refused, Served, Turn
-from ledger.decisions.nodes import Nodes
+from ledger.decisions.nodes import OTHER_CLASS, Nodes
 from ledger.facts import deployment as record
 from ledger.facts.canonical import Plain, digest
 from ledger.facts.deployment import Instance, Move, NodeChange, Waiting, Why
@@ -162,12 +162,15 @@ def losers_of(
 ) -> Losers:
     """Who got nothing, and why, where each node holds so many; ``most`` of them are named."""
     request, placed, among = served
-    passed_over, passed_by = nodes.passed_over, nodes.rules.passed_by
-    names, takers, counted = nodes.onlookers(among)
-    counts = Counter(counted)
+    passed_by = nodes.rules.passed_by
+    names, takers, not_asked, reasons = nodes.onlookers(among)
+    counts = Counter(reasons)
+    # Who has some of the other class's part has won that.
+    won = {name for name in held if held[name] and not_asked.get(name) == OTHER_CLASS}
+    counts[OTHER_CLASS] -= len(won)
     why: dict[NodeName, str | None] = {node.name: None for node in request.nodes}
     for name, reason in nodes.rules.left_out(request, placed):
-        if name not in passed_over:
+        if name not in not_asked:
             why[name] = reason
             counts[reason] += 1
     # Too many came before the others to ask about them at all, so they are as they were then.
@@ -185,10 +188,10 @@ def losers_of(
         counts[by_room[has_room]] += alike - known.count(has_room)
     named: list[tuple[str, str]] = []
     for name in names:
-        loses = passed_over.get(name)
+        loses = not_asked.get(name)
         if loses is None:
             loses = why[name] if name in why else by_room[nodes.had_room(name, least)]
-        if loses is not None:
+        if loses is not None and name not in won:
             named.append((name, loses))
         if len(named) == most:
             break

@@ -51,6 +51,10 @@ Found = TypeVar("Found")
 _UNLOADED: Final = Load(UNUSED, UNUSED, 0)
 
 
+OTHER_CLASS: Final = "other_class"
+"""Is on demand where a placement is among spot nodes, or the other way round."""
+
+
 class Onlookers(NamedTuple):
     """All nodes of a cluster that a placement among some of them says something about."""
 
@@ -58,8 +62,10 @@ class Onlookers(NamedTuple):
     """In order."""
     takers: frozenset[NodeName]
     """Those of the pool that take new instances."""
-    passed_over: Counter[str]
-    """How many others there are, by what is in their way. Nobody writes to it."""
+    others: Mapping[NodeName, str]
+    """Those that are not asked, and why."""
+    reasons: Counter[str]
+    """How many of the others there are, by what is in their way. Nobody writes to it."""
 
 
 class Plan(NamedTuple):
@@ -205,14 +211,17 @@ class Nodes:
 
     def onlookers(self, among: str) -> Onlookers:
         """Who is asked about a placement, or passed over by it."""
-        return self._of_labels(
-            f"onlookers of {among}",
-            lambda: Onlookers(
-                tuple(sorted({*self.pool(among), *self.passed_over})),
+
+        def work_out() -> Onlookers:
+            others = dict(self.not_asked(among))
+            return Onlookers(
+                tuple(sorted({*self.pool(among), *others})),
                 self.schedulable.intersection(self.pool(among)),
-                Counter(self.passed_over.values()),
-            ),
-        )
+                others,
+                Counter(others.values()),
+            )
+
+        return self._of_labels(f"onlookers of {among}", work_out)
 
     def not_asked(self, among: str) -> Sequence[tuple[NodeName, str]]:
         """Who can take nothing or is not of a pool, and why, in order."""
@@ -223,7 +232,7 @@ class Nodes:
             lambda: sorted(
                 {
                     **self.passed_over,
-                    **{name: "other_class" for name in self.seen if self.class_of(name) != among},
+                    **{name: OTHER_CLASS for name in self.seen if self.class_of(name) != among},
                 }.items()
             ),
         )

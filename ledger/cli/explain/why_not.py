@@ -487,6 +487,9 @@ def _state(said: Told) -> list[str]:
     return [f"{said.subject} was told by event {said.position}: {states.lower()}"]
 
 
+_NODES_OF: Final = {"od": "the on-demand", "spot": "the spot"}
+
+
 def _not_asked(of: Derivation, by: Recorded, spoken: _Spoken) -> str:
     """Why nobody asked a place that is there."""
     wish = of.wished.get("division") or {}
@@ -505,7 +508,9 @@ def _not_asked(of: Derivation, by: Recorded, spoken: _Spoken) -> str:
         case Deployment() if not outcome.asked:
             return f"#{number} placed nothing, so it asked no node"
         case Deployment(cluster=cluster):
-            return f"#{number} asked the nodes of {cluster}, and says nothing of this one"
+            among = {one.among for one in outcome.asked}
+            whom = _NODES_OF.get(among.pop(), "the") if len(among) == 1 else "the"
+            return f"#{number} asked {whom} nodes of {cluster}, and says nothing of this one"
         case Allocation() | Eviction() | Refusal(wanted="allocation"):
             return "a round counts the nodes that lack something, and names none of them"
         case DiskPlacement() if not outcome.steps:
