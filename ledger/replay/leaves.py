@@ -27,7 +27,7 @@ _LARGE: Final = 16 * 1024
 """Bytes of a payload that does not come with its page, but of an event with which a life begins."""
 
 POSITION, LEAF, PAYLOAD, INCARNATION, TYPE, SUBJECT = 0, 1, 2, 3, 6, 7
-EVENT_TIME, RECORDED_AT, REVISION = 8, 9, 10
+EVENT_TIME, RECORDED_AT, REVISION, CHANNEL = 8, 9, 10, 11
 """Places of a row."""
 
 _HASHED: Final = 3

@@ -6,7 +6,8 @@ its genesis is the one that decided. On the event clock each event is recorded a
 far; on the other one at moments that no producer can know to the microsecond beforehand.
 
 Nobody can tell where nothing was decided, or the archive begins later: what the policy had become by then
-is in no row. A history that nobody sent an event of has no clock to be wrong about.
+is in no row. Nor can anybody tell the clock of events that were all recorded at one moment, which is no time that one
+of them told: so it is of a single transaction on either clock.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from ledger.log.archive.layout import MANIFEST
 from ledger.log.archive.manifest import Manifest
 from ledger.log.archive.reading import Archive
 from ledger.replay.leaves import (
+    CHANNEL,
     EVENT_TIME,
     PAYLOAD,
     POSITION,
@@ -35,6 +37,9 @@ from ledger.replay.leaves import (
 from ledger.replay.report import Divergence
 
 _POLICY: Final = "ledger.policy.policy.changed.v1"
+
+_OWN: Final = "ledger"
+"""The channel of what the ledger itself records, at moments that it knows."""
 
 
 def unreadable(archive: Archive) -> Divergence | None:
@@ -59,6 +64,8 @@ class Claims:
     """When the last event was recorded."""
     by_event: bool = True
     """Whether every event so far was recorded at the latest of the times told."""
+    hit: bool = False
+    """Whether some producer's event was recorded at the very time that it told, later than those before."""
 
     def take(self, rows: Sequence[Row]) -> Divergence | None:
         """Look at some more events; on the event clock at when they were recorded."""
@@ -82,6 +89,8 @@ class Claims:
                         recomputed=str(told),
                     )
                 self.by_event = False
+            if row[CHANNEL] != _OWN and recorded_at == time != self.clock:
+                self.hit = True
             self.clock = recorded_at
         return None
 
@@ -89,7 +98,7 @@ class Claims:
         """Hold the clock against all events, and what the fleet began with against the first decision."""
         if not self.manifest.decides:
             return None
-        if self.manifest.clock == "wall" and self.by_event and self.clock is not None:
+        if self.manifest.clock == "wall" and self.by_event and self.hit:
             return Divergence(
                 "clock_mismatch",
                 self.manifest.first,

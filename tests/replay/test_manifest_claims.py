@@ -13,7 +13,7 @@ from ledger.units import FleetName
 EMPTY = Frontier(0, ())
 
 
-def rows(*times: tuple[int | None, int], first: int = 0) -> list[Row]:
+def rows(*times: tuple[int | None, int], first: int = 0, channel: str = "file") -> list[Row]:
     """Events that were told at a time and recorded at another."""
     told: list[dict[str, Any]] = [
         {
@@ -22,6 +22,7 @@ def rows(*times: tuple[int | None, int], first: int = 0) -> list[Row]:
             "recorded_at": recorded,
             "type": "any",
             "subject": "s",
+            "channel": channel,
         }
         for place, (time, recorded) in enumerate(times, first)
     ]
@@ -60,3 +61,14 @@ def test_on_the_other_clock_events_are_recorded_when_they_came() -> None:
 
     assert said(found.take(rows((5, 7), (9, 9), (None, 12)))) is None
     assert not found.by_event
+
+
+def test_one_transaction_on_the_other_clock_is_not_taken_for_a_history_of_told_times() -> None:
+    found = claims("wall", first=7)
+
+    assert said(found.take(rows((5, 9), (None, 9), (8, 9), first=7))) is None
+    # A tick is told at the moment at which it is recorded.
+    assert said(found.take(rows((12, 12), first=10, channel="ledger"))) is None
+    assert not found.hit
+    assert said(found.take(rows((15, 15), first=11))) is None
+    assert found.hit
