@@ -487,7 +487,8 @@ def _state(said: Told) -> list[str]:
     return [f"{said.subject} was told by event {said.position}: {states.lower()}"]
 
 
-_NODES_OF: Final = {"od": "the on-demand", "spot": "the spot"}
+_NODES_OF: Final = {"od": "the on-demand nodes", "spot": "the spot nodes"}
+_ALL_NODES: Final = "the nodes"
 
 
 def _not_asked(of: Derivation, by: Recorded, spoken: _Spoken) -> str:
@@ -509,8 +510,8 @@ def _not_asked(of: Derivation, by: Recorded, spoken: _Spoken) -> str:
             return f"#{number} placed nothing, so it asked no node"
         case Deployment(cluster=cluster):
             among = {one.among for one in outcome.asked}
-            whom = _NODES_OF.get(among.pop(), "the") if len(among) == 1 else "the"
-            return f"#{number} asked {whom} nodes of {cluster}, and says nothing of this one"
+            whom = _NODES_OF.get(among.pop(), _ALL_NODES) if len(among) == 1 else _ALL_NODES
+            return f"#{number} asked {whom} of {cluster}, and says nothing of this one"
         case Allocation() | Eviction() | Refusal(wanted="allocation"):
             return "a round counts the nodes that lack something, and names none of them"
         case DiskPlacement() if not outcome.steps:
