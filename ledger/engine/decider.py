@@ -24,7 +24,7 @@ Its log tells each change of its stand to a fleet at info (``standby``, ``lease_
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import structlog
@@ -89,6 +89,8 @@ class Progress:
 
     events: int = 0
     decisions: int = 0
+    idle: bool = False
+    """Whether nothing was left to do at its end; one that is asked to stop does not look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -759,7 +761,9 @@ async def decide(
             log.warning("log_unavailable", why=str(error))
             await _pause(stop, RECONNECT_SECONDS)
         else:
-            total = Progress(total.events + done.events, total.decisions + done.decisions)
+            total = Progress(
+                total.events + done.events, total.decisions + done.decisions, done.idle
+            )
             if until_idle or stop.is_set():
                 return total
         if stop.is_set():
@@ -798,11 +802,13 @@ async def _while_connected(
             pace=pace,
             seen=seen,
         )
+        idle = False
         try:
             while not stop.is_set():
                 if await deciders.turn(ticks=until_idle):
                     continue
-                if until_idle and await deciders.idle():
+                idle = until_idle and await deciders.idle()
+                if idle:
                     break
                 await bell.wait(at_most=deciders.patience)
             await deciders.let_go()
@@ -813,7 +819,7 @@ async def _while_connected(
                 await writing.stop()
     if until_idle and deciders.stopped:
         raise deciders.stopped[min(deciders.stopped)]
-    return deciders.progress
+    return replace(deciders.progress, idle=idle)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:
