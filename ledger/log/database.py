@@ -275,7 +275,17 @@ def refusals_named() -> Iterator[None]:
             raise LogUnavailable(f"the database: {error}") from error
         raise
     except BROKEN as error:
-        raise LogUnavailable(f"the database: {str(error) or type(error).__name__}") from error
+        raise LogUnavailable(f"the database: {_what_broke(error)}") from error
+
+
+def _what_broke(error: Exception) -> str:
+    told = str(error) or type(error).__name__
+    if isinstance(error, asyncpg.InternalClientError | asyncpg.InterfaceError) and any(
+        word in told for word in ("another operation", "connection")
+    ):
+        # In what state the driver was when it noticed says nothing to whoever reads that.
+        return "the connection was lost"
+    return told
 
 
 PASSING: Final = (

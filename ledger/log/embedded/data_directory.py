@@ -325,9 +325,11 @@ def disk_full(path: Path) -> str:
     existing = next(place for place in (path, *path.parents) if place.exists())
     mount = next(place for place in (existing, *existing.parents) if place.is_mount())
     room = shutil.disk_usage(existing)
+    # A start needs room for its log; who begins has to be told how much a database takes altogether.
+    takes = "" if (path / "postgres").exists() else ", a new server takes about 60"
     return (
         f"{path}: the filesystem mounted at {mount} is full:"
-        f" {room.free >> 20} MiB of {room.total >> 20} MiB are free, a new server takes about 60."
+        f" {room.free >> 20} MiB of {room.total >> 20} MiB are free{takes}."
         " Free some space there, or use a directory on another filesystem (LEDGER_DATA)"
     )
 
