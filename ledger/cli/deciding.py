@@ -164,8 +164,10 @@ def decide(
         return activity.events + left
 
     there = run_until_asked(main)
-    lines.tell("decide", activity.events, there, last=True)
     unfinished = until_idle and not done.idle
+    # Said first: of what is told on standard error the last line is for who counts along.
+    ended = interrupted("what is left waits for the next `ledger decide`") if unfinished else None
+    lines.tell("decide", activity.events, there, last=True)
     if as_json:
         _print_counts(activity, **({"interrupted": True} if unfinished else {}))
     elif until_idle:
@@ -173,8 +175,8 @@ def decide(
         typer.echo(
             f"{events:,} {noun(events, 'event')} folded, {made:,} {noun(made, 'decision')} made"
         )
-    if unfinished:
-        raise interrupted("what is left to decide waits for the next `ledger decide`")
+    if ended is not None:
+        raise ended
 
 
 def _print_counts(activity: Activity, **more: bool) -> None:
