@@ -93,10 +93,17 @@ def decided(data: Path, count: int) -> Callable[[], Awaitable[bool]]:
     return is_decided
 
 
-def kill(data: Path) -> None:
+def kill(data: Path, by: signal.Signals = signal.SIGKILL) -> None:
     pid = server.status(data).pid
     assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, by)
+
+
+def is_down(data: Path) -> Callable[[], Awaitable[bool]]:
+    async def is_down() -> bool:
+        return server.status(data).pid is None
+
+    return is_down
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -154,7 +161,8 @@ async def test_a_part_that_ended_does_not_start_a_server_that_was_stopped(data: 
 
 async def test_a_server_that_gave_up_has_crashed_though_it_took_its_file_away(data: Path) -> None:
     # What a full disk comes to: an end without a checkpoint, and no file that names a server.
-    await server.stop(data, mode="immediate")
+    kill(data, signal.SIGQUIT)
+    await until(is_down(data))
 
     assert server.status(data).state == "stopped"
     assert server.crashed(data)
@@ -165,6 +173,32 @@ async def test_a_server_that_gave_up_has_crashed_though_it_took_its_file_away(da
     assert not server.crashed(data)
     with pytest.raises(LogUnavailable, match="was stopped"):
         await reviving.url(data)
+
+
+async def test_a_server_that_others_told_to_end_was_told(data: Path) -> None:
+    kill(data, signal.SIGTERM)
+    await until(is_down(data))
+
+    assert not server.crashed(data)
+
+
+async def test_who_puts_other_data_in_the_place_of_a_stopped_server_is_left_alone(
+    data: Path,
+) -> None:
+    await server.stop(data)
+    # A copy of one that ran says that it did not end.
+    kept = (data / "postgres" / "global" / "pg_control").read_bytes()
+    running = kept[:16] + (6).to_bytes(4, sys.byteorder) + kept[20:]
+    (data / "postgres" / "global" / "pg_control").write_bytes(running)
+    (data / "postgres" / "postmaster.pid").write_text("1\n")
+
+    with pytest.raises(LogUnavailable, match="was stopped"):
+        await reviving.url(data)
+
+    (data / "postgres" / "postmaster.pid").unlink()
+    (data / "postgres" / "global" / "pg_control").write_bytes(kept)
+    await server.start(data)
+    assert parse(await reviving.url(data)).parts.port == server.status(data).port
 
 
 async def test_what_keeps_a_crashed_server_from_starting_is_waited_out(data: Path) -> None:

@@ -3,8 +3,9 @@
 Whoever runs on asks this each time it connects. It need not have been there when the server was started, and
 nobody else may be there to start it again.
 
-A server that was told to stop stays down, whoever told it: its last checkpoint says that it was. Starting that
-one is for somebody who asks for it.
+A server that was told to stop stays down: ``stop`` leaves a word for us, and of one that others told to its last
+checkpoint says that it was. Starting that one is for somebody who asks for it. So it is while somebody puts other
+data in its place, as long as they stopped it before.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ async def url(data: Path) -> str:
     found = server.status(data)
     if found.state == "ready":
         return server.url(data)
-    if found.state == "stopped":
+    if found.state in {"stopped", "crashed"}:
         raise LogUnavailable(f"{found.data}: PostgreSQL was stopped, and any command starts it")
     raise LogUnavailable(f"{found.data}: PostgreSQL is {found.state}")
 

@@ -203,6 +203,7 @@ async def stop(server: Server | Path, *, mode: Mode = "fast", say: Say = _silent
     with surroundings(directory):
         if directory.marker() is None:
             return
+        directory.want_none()
         # Not under the lock: whoever waits for a slow end, or for a start to come through, must
         # not keep another from asking for a faster end.
         postmaster = processes.running(directory.pgdata)
@@ -235,17 +236,19 @@ def status(data: Path) -> Status:
 
 
 def crashed(data: Path) -> bool:
-    """Whether the server of this directory ended without having been told to.
+    """Whether the server of this directory ended without having been told to, by ``stop`` or otherwise.
 
-    One that PostgreSQL gave up itself, as on a full disk, has taken its file away like one that was stopped,
+    One that PostgreSQL gave up itself, as on a full disk, has taken its file away like one that was told to end,
     but has not written the checkpoint that ends a shutdown.
     """
     found = status(data)
-    if found.state != "stopped":
-        return found.state == "crashed"
+    if found.state not in {"stopped", "crashed"}:
+        return False
     directory = data_directory.at(data)
     with surroundings(directory):
-        return not processes.was_shut_down(directory.pgdata)
+        if directory.wants_none:
+            return False
+        return found.state == "crashed" or not processes.was_shut_down(directory.pgdata)
 
 
 def url(data: Path) -> str:
@@ -327,6 +330,7 @@ async def _found_or_launched(
         _check_version(directory, version)
         found = await _settled(directory, say)
         if found is not None:
+            directory.want_one()
             return found, True
         binaries = await programs.reachable(programs.find(version), account)
         if not directory.pgdata.exists():
@@ -341,6 +345,7 @@ async def _found_or_launched(
             await _initialise(directory, binaries, account, lock, settings, say)
         marker = replace(marker, initialised=True)
         directory.mark(marker)
+        directory.want_one()
         return await _launched(directory, binaries, account, marker, settings, say)
 
 
