@@ -31,6 +31,7 @@ from ledger.errors import (
     NotWitnessed,
     SetupProblem,
 )
+from ledger.log import libraries
 
 log = structlog.get_logger()
 
@@ -41,10 +42,10 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(_run(arguments))
     except LedgerError as error:
-        log.error("stopped", error=str(error), kind=type(error).__name__)  # noqa: TRY400 - said by name
+        log.error("stopped", why=str(error), kind=type(error).__name__)  # noqa: TRY400 - said by name
         return exit_code(error)
     except Exception:
-        log.exception("stopped by a mistake of ours")
+        log.exception("failed")
         return 1
     return 0
 
@@ -103,7 +104,7 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 
 def _log_as_json() -> None:
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    libraries.tell()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -174,7 +174,7 @@ async def running(
             async with asyncio.timeout(STOP_SECONDS):
                 await client.stop()
         except (KafkaError, TimeoutError) as error:
-            log.warning("client left behind", error=repr(error))
+            log.warning("client_left_behind", why=repr(error))
 
 
 async def forget_unacknowledged(producer: AIOKafkaProducer) -> None:

@@ -202,13 +202,13 @@ class _Feed:
                     await self._consume(client)
             except ClientStuckError as error:
                 self._totals.stalled += 1
-                log.warning("client stuck", error=str(error))
+                log.warning("client_stuck", why=str(error))
                 if stuck_after == self._heard:
                     raise KafkaUnavailable(f"replaced in vain: {error}") from error
                 stuck_after = self._heard
             except KafkaUnavailable as error:
                 self._totals.kafka_lost += 1
-                log.warning("kafka unavailable", error=str(error))
+                log.warning("kafka_unavailable", why=str(error))
                 if self._heard > before:
                     patience.reset()
                 await patience.wait(self._stop)
@@ -388,7 +388,7 @@ class _Feed:
             async with asyncio.timeout(COMMIT_SECONDS):
                 await self._client.commit({custody.at: taken})
         except (KafkaError, TimeoutError) as error:
-            log.warning("broker commit refused", error=repr(error))
+            log.warning("broker_commit_refused", why=repr(error))
             self._release(custody.at, after=TURN_SECONDS)
             return False
         return True
@@ -449,14 +449,14 @@ class _Feed:
     def _start_over(self, partitions: Sequence[TopicPartition]) -> None:
         """What we want is not there any more, or not yet: compare anew with what is."""
         for at in partitions:
-            log.warning("offset out of range", topic=at.topic, partition=at.partition)
+            log.warning("offset_out_of_range", topic=at.topic, partition=at.partition)
             self._release(at, after=0)
         self._seek_all()
 
     async def _distrust(self, error: Exception) -> None:
         """Something could not be read: find out where, in smaller and smaller bites, and halt there."""
         self._totals.unreadable += 1
-        log.warning("unreadable", error=repr(error), partitions=len(self._asked))
+        log.warning("unreadable", why=repr(error), partitions=len(self._asked))
         asked = [self._custody[at] for at in self._asked if at in self._custody]
         self._seek_all()
         self._careful = CAREFUL_TURNS * max(len(self._custody), 1)
@@ -560,7 +560,7 @@ class _Feed:
             self._fenced(custody, error)
             return
         except WrongPosition as error:
-            log.warning("out of step", error=str(error))
+            log.warning("out_of_step", why=str(error))
             if self._custody.get(custody.at) is custody:
                 self._release(custody.at, after=0)
             return
@@ -598,7 +598,7 @@ class _Feed:
     async def _lose_log(self, error: LogUnavailable) -> None:
         """Forget everything that is not committed, and wait a little."""
         self._totals.log_lost += 1
-        log.warning("log unavailable", error=str(error))
+        log.warning("log_unavailable", why=str(error))
         if self._writing is not None:
             (_, task), self._writing = self._writing, None
             task.cancel()
@@ -652,7 +652,7 @@ class _Feed:
     def _fenced(self, custody: Custody, error: StaleEpoch) -> None:
         """Somebody newer owns it: let go."""
         self._totals.fenced += 1
-        log.warning("fenced", error=str(error))
+        log.warning("fenced", why=str(error))
         if self._custody.get(custody.at) is custody:
             self._release(custody.at, after=RETAKE_SECONDS)
 
@@ -753,7 +753,7 @@ class _Feed:
                 self._totals.held += held
                 self._pause_or_resume(custody)
                 log.info(
-                    "held" if held else "going on",
+                    "held" if held else "going_on",
                     topic=custody.at.topic,
                     partition=custody.at.partition,
                     fleets=sorted(crowded),
@@ -779,7 +779,7 @@ class _Feed:
             async with asyncio.timeout(COMMIT_SECONDS):
                 await self._client.commit(dict(offsets))
         except (KafkaError, TimeoutError) as error:
-            log.debug("broker commit refused", error=repr(error))
+            log.debug("broker_commit_refused", why=repr(error))
         else:
             self._totals.broker_commits += len(offsets)
 

@@ -134,7 +134,7 @@ async def look(
                     async with asyncio.timeout(LOOKUP_SECONDS):
                         end = await _begin(client, at, since)
                 except TimeoutError:
-                    log.warning("not looked at", topic=at.topic, partition=at.partition)
+                    log.warning("not_looked_at", topic=at.topic, partition=at.partition)
                     continue
                 await read_up_to(client, at, end, connection, looked, stop or asyncio.Event())
     return looked

@@ -333,7 +333,7 @@ class Post:
 
     def _fell_silent(self, at: TopicPartition) -> KafkaUnavailable:
         self._silent[at] = asyncio.get_running_loop().time() + SILENT_SECONDS
-        log.warning("left alone", topic=at.topic, partition=at.partition, seconds=SILENT_SECONDS)
+        log.warning("left_alone", topic=at.topic, partition=at.partition, seconds=SILENT_SECONDS)
         return KafkaUnavailable(_silence(at))
 
     async def _start_anew(self, waiting: Sequence[asyncio.Future[Any]]) -> None:
@@ -473,7 +473,7 @@ class _Publisher:
                 self._rest(fleet, error)
 
     def _rest(self, fleet: Fleet, error: LedgerError) -> None:
-        log.error("cannot publish", fleet=fleet.name, why=str(error))
+        log.error("cannot_publish", fleet=fleet.name, why=str(error))
         self._resting[fleet.name] = asyncio.get_running_loop().time() + REST_SECONDS
         self._sent.postponed += 1
 
@@ -514,7 +514,7 @@ async def run(
         except (KafkaUnavailable, LogUnavailable) as error:
             sent.interrupted += 1
             sent.leases_held = 0
-            log.warning("cannot publish now", why=str(error))
+            log.warning("cannot_publish_now", why=str(error))
             await _wait(stop, RETRY_SECONDS)
 
 

@@ -50,7 +50,7 @@ async def ends_of(client: AIOKafkaConsumer, at: TopicPartition) -> Ends | None:
             first = await client.beginning_offsets([at])
             end = await client.end_offsets([at])
     except (KafkaError, TimeoutError) as error:
-        log.warning("offsets unknown", topic=at.topic, partition=at.partition, error=repr(error))
+        log.warning("offsets_unknown", topic=at.topic, partition=at.partition, why=repr(error))
         return None
     return Ends(first[at], end[at])
 
@@ -61,7 +61,7 @@ async def known_of(client: AIOKafkaConsumer, at: TopicPartition) -> Ends | None:
         async with asyncio.timeout(LOOKUP_SECONDS):
             told = await client.committed(at)
     except (KafkaError, TimeoutError) as error:
-        log.warning("offsets unknown", topic=at.topic, partition=at.partition, error=repr(error))
+        log.warning("offsets_unknown", topic=at.topic, partition=at.partition, why=repr(error))
         return None
     ends = await ends_of(client, at)
     return None if ends is None else ends._replace(told=told)

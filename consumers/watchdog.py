@@ -137,7 +137,7 @@ class Watchdog:
                     *(self._charge(other, at, held) for at, held in silent.items())
                 )
         except (KafkaError, KafkaUnavailable, TimeoutError) as error:
-            log.warning("kafka does not answer", error=repr(error))
+            log.warning("kafka_does_not_answer", why=repr(error))
             return dict.fromkeys(silent)
         return dict(zip(silent, charges, strict=True))
 

@@ -6,7 +6,6 @@ whoever sends requests has noticed, answers what is under way, and goes.
 """
 
 import asyncio
-import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from ledger.api.access import names_in
 from ledger.api.guard import LARGEST_HEAD, PEER, Application, Gate, Receive, Scope, Send
 from ledger.errors import SetupProblem
+from ledger.log import libraries
 from ledger.log.garbage import seldom_collected
 
 HEADER_SECONDS: Final = 10.0
@@ -100,17 +100,6 @@ class Certificate:
         context.load_cert_chain(self._files.certificate, self._files.key)
 
 
-class _Told(logging.Handler):
-    """Tells as one of ours what uvicorn has to say, of requests that are none above all."""
-
-    def emit(self, record: logging.LogRecord) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
-        """As a line like every other."""
-        log.log(record.levelno, "uvicorn", said=record.getMessage(), exc_info=record.exc_info)
-
-
-_TOLD: Final = _Told(logging.WARNING)
-
-
 class Server(uvicorn.Server):
     """uvicorn's, without its way with signals: the command has one of its own."""
 
@@ -166,10 +155,8 @@ async def serve(
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
     config.load()
-    theirs = logging.getLogger("uvicorn.error")
-    theirs.propagate = False
-    if _TOLD not in theirs.handlers:
-        theirs.addHandler(_TOLD)
+    # Of requests that are none, above all.
+    libraries.tell("uvicorn.error")
     config.ssl = None if at.certificate is None else at.certificate.context
     try:
         bound = config.bind_socket()

@@ -9,7 +9,8 @@ one would say that all is well. So only a command that a ledger may begin with m
 older one to the newest schema.
 
 A command that asks gives up where the database is away. A service waits for it, at its start as
-later on, and says so: whoever starts a machine need not know what comes up first.
+later on, and says so: whoever starts a machine need not know what comes up first. An embedded one that
+crashed it starts again, and waits for one that was told to stop.
 """
 
 import asyncio
@@ -22,7 +23,15 @@ import typer
 
 from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log import partitions
-from ledger.log.database import NEWEST_SCHEMA, another_schema, connect, parse, schema_version
+from ledger.log.database import (
+    NEWEST_SCHEMA,
+    another_schema,
+    as_it_is_now,
+    connect,
+    parse,
+    schema_version,
+)
+from ledger.log.embedded import address
 
 if TYPE_CHECKING:
     from ledger.log.embedded.server import Server
@@ -86,6 +95,7 @@ async def locate(url: str | None, data: Path | None, *, begins: bool = False) ->
     With ``begins`` an embedded one that is missing is made, and one of an older schema is migrated.
     """
     if url is not None:
+        url = await as_it_is_now(url)
         await _require_newest_schema(url, parse(url).shown, "ledger migrate")
         return url
     if not begins:
@@ -101,18 +111,32 @@ async def locate(url: str | None, data: Path | None, *, begins: bool = False) ->
 async def waited_for(
     url: str | None, data: Path | None, stop: asyncio.Event, *, begins: bool = False
 ) -> str | None:
-    """The same once it can be reached, for a service; None if that is asked to stop before."""
+    """The same once it can be reached, for a service: an address that outlives the server that is there now.
+
+    None if the service is asked to stop before.
+    """
     # A tenth of a second to load, and whoever only asks says nothing in a log.
     import structlog
 
     log = structlog.get_logger()
     while not stop.is_set():
         try:
-            return await locate(url, data, begins=begins)
+            await locate(url, data, begins=begins)
+            return lasting(url, data)
         except LogUnavailable as error:
             log.warning("log_unavailable", why=str(error))
             await pause(stop, RECONNECT_SECONDS)
     return None
+
+
+def lasting(url: str | None, data: Path | None) -> str:
+    """The address of a database for whoever outlives its server: the URL, or the directory."""
+    if url is not None:
+        return url
+    # Whoever has a database of their own needs none of it.
+    from ledger.log.embedded import server
+
+    return address.of(data or server.default_data_directory())
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:

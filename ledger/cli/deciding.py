@@ -20,10 +20,10 @@ from ledger.cli.decision_lines import line
 from ledger.cli.logs import LogLevel
 from ledger.cli.metrics.options import LOOPBACK, MetricsAddress, MetricsPort
 from ledger.cli.progress import LINE_SECONDS, Lines, ProgressLines
-from ledger.cli.run import run_until_asked
+from ledger.cli.run import interrupted, run_until_asked
 from ledger.engine import decider
 from ledger.engine.activity import Activity
-from ledger.engine.decider import Pace
+from ledger.engine.decider import Pace, Progress
 from ledger.engine.snapshots import Interval
 from ledger.errors import LedgerError, SetupProblem
 from ledger.facts.decision import Decision
@@ -106,7 +106,8 @@ def decide(
     stands in `ledger_api.decisions`; `ledger watch` shows it as it is made, whoever decides.
 
     With --json the last line is an object with the events folded and the decisions made; one that runs
-    on prints such a line whenever there are more, at most two a second.
+    on prints such a line whenever there are more, at most two a second. With --until-idle, Ctrl-C ends it after
+    the batch in work, with 130, and the object says `interrupted`: what is left waits for the next one.
     """
     logs.configure_as_asked(log_level)
     console = Console(highlight=False)
@@ -124,8 +125,11 @@ def decide(
         if as_json and not until_idle:
             _print_counts(activity)
 
+    done = Progress()
+
     async def main(stop: asyncio.Event) -> int | None:
         """How many events there are for it; None where nobody can tell."""
+        nonlocal done
         if until_idle:
             url = await locate(database_url, data, begins=True)
         elif (found := await waited_for(database_url, data, stop, begins=True)) is not None:
@@ -138,7 +142,7 @@ def decide(
             measured(url, activity, port=metrics_port, address=metrics_address),
             _now_and_then(activity, tell, stop),
         ):
-            await decider.decide(
+            done = await decider.decide(
                 url,
                 holder=holder(),
                 until_idle=until_idle,
@@ -151,7 +155,7 @@ def decide(
                 else None,
                 pace=Pace(events=batch),
             )
-            if not stop.is_set():
+            if done.idle:
                 return activity.events
             left = await _undecided(url, fleet) if progress else None
         # Who decides to the end reaches deadlines behind the last event, and nobody counts them before.
@@ -160,18 +164,24 @@ def decide(
         return activity.events + left
 
     there = run_until_asked(main)
+    unfinished = until_idle and not done.idle
+    # Said first: of what is told on standard error the last line is for who counts along.
+    ended = interrupted("what is left waits for the next `ledger decide`") if unfinished else None
     lines.tell("decide", activity.events, there, last=True)
     if as_json:
-        _print_counts(activity)
+        _print_counts(activity, **({"interrupted": True} if unfinished else {}))
     elif until_idle:
         events, made = activity.events, activity.decisions.total()
         typer.echo(
             f"{events:,} {noun(events, 'event')} folded, {made:,} {noun(made, 'decision')} made"
         )
+    if ended is not None:
+        raise ended
 
 
-def _print_counts(activity: Activity) -> None:
-    typer.echo(json.dumps({"events": activity.events, "decisions": activity.decisions.total()}))
+def _print_counts(activity: Activity, **more: bool) -> None:
+    counts = {"events": activity.events, "decisions": activity.decisions.total()}
+    typer.echo(json.dumps(counts | more))
 
 
 @asynccontextmanager

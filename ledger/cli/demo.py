@@ -23,7 +23,7 @@ from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
-from ledger.cli.run import run_until_asked
+from ledger.cli.run import interrupted, run_until_asked
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix
 from ledger.engine import decider
@@ -47,6 +47,8 @@ class Outcome:
 
     fleet: FleetName
     taken: Taken
+    whole: bool
+    """Whether everything was sent that was to be."""
     decided: Progress
     report: Report
     subject: str | None
@@ -99,12 +101,14 @@ def demo(
             )
         )
         try:
-            taken = await _stream(url, name, seed, events, rate, stop)
+            taken, whole = await _stream(url, name, seed, events, rate, stop)
             await _until_decided(url, name, deciding)
         finally:
             streamed.set()
             decided = await deciding
-        return Outcome(name, taken, decided, await _replayed(url, name), seen[-1] if seen else None)
+        return Outcome(
+            name, taken, whole, decided, await _replayed(url, name), seen[-1] if seen else None
+        )
 
     outcome = run_until_asked(main)
     if as_json:
@@ -116,10 +120,13 @@ def demo(
                     "quarantined": outcome.taken.quarantined,
                     "replay": outcome.report.as_plain(),
                 }
+                | ({} if outcome.whole else {"interrupted": True})
             )
         )
     else:
         _last_words(console, outcome)
+    if outcome.report.exit_code == SAME and not outcome.whole:
+        raise interrupted("the fleet sent only a part of its events")
     raise typer.Exit(outcome.report.exit_code)
 
 
@@ -139,7 +146,8 @@ async def _name(url: str, wanted: str | None) -> FleetName:
 
 async def _stream(
     url: str, name: FleetName, seed: int, events: int, rate: int, stop: asyncio.Event
-) -> Taken:
+) -> tuple[Taken, bool]:
+    """What was sent, and whether that is all; something is in any case, so that there is a fleet to look at."""
     history = Simulation(seed, fleet=name, mix=Mix(trouble=2)).events(events)
     connection = await connect(url, "ledger_writer")
     total = Taken()
@@ -147,7 +155,9 @@ async def _stream(
         began = asyncio.get_running_loop().time()
         batch_size = STREAM_BATCH if rate else lines.BATCH
         sent = 0
-        while (batch := list(islice(history, batch_size))) and not stop.is_set():
+        while batch := list(islice(history, batch_size)):
+            if sent and stop.is_set():
+                return total, False
             total.add(await lines.ingest(connection, batch, first_line=sent + 1))
             sent += len(batch)
             if rate:
@@ -155,7 +165,7 @@ async def _stream(
                 await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
     finally:
         await connection.close()
-    return total
+    return total, True
 
 
 async def _until_decided(url: str, name: FleetName, deciding: asyncio.Task[Progress]) -> None:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from ledger.cli import standing
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, CreateFleets, Data, DatabaseUrl, locate, opens_fleets
-from ledger.cli.run import run, run_until_asked
+from ledger.cli.run import interrupted, run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import lines
 from ledger.log.database import connect
@@ -54,17 +54,20 @@ def ingest(
 
     Reading a file again, or the rest of one after a crash, appends only what was not there yet.
     A line that cannot be accepted goes to quarantine with a named reason and stops nothing; see
-    `ledger quarantine list`. From a pipe, lines are taken as they arrive. Ctrl-C ends it after the
-    batch in work.
+    `ledger quarantine list`. Ctrl-C ends it after the batch in work, with 130, and what --json prints says
+    `interrupted`. From a pipe, lines are taken as they arrive for as long as somebody writes: there Ctrl-C is the end
+    of it, with 0, and what nobody has read from the pipe by then is for its writer to send again.
     """
+    unread = False
 
     async def main(stop: asyncio.Event) -> Taken:
+        nonlocal unread
         connection = await connect(await locate(database_url, data, begins=True), "ledger_writer")
         try:
             with ExitStack() as open_:
                 source, size = _opened(file, open_)
                 told = open_.enter_context(_Told(source, size, silent=as_json))
-                return await lines.ingest(
+                taken = await lines.ingest(
                     connection,
                     source,
                     fleet=None if fleet is None else FleetName(fleet),
@@ -74,18 +77,22 @@ def ingest(
                     on_batch=told.show,
                     stop=stop,
                 )
+                unread = isinstance(source, AtHand) and not source.ended
+                return taken
         finally:
             await connection.close()
 
     taken = run_until_asked(main)
-    if as_json:
-        typer.echo(json.dumps(_counts(taken)))
-        return
     counts = _counts(taken)
-    for name in ("appended", "duplicate", "conflicting", "quarantined"):
-        typer.echo(f"{counts[name]:>12,} {name}")
-    if taken.quarantined:
-        aside.print("`ledger quarantine list` says why.", style="dim")
+    if as_json:
+        typer.echo(json.dumps(counts | ({"interrupted": True} if unread else {})))
+    else:
+        for name in ("appended", "duplicate", "conflicting", "quarantined"):
+            typer.echo(f"{counts[name]:>12,} {name}")
+        if taken.quarantined:
+            aside.print("`ledger quarantine list` says why.", style="dim")
+    if unread:
+        raise interrupted("read the file again, and what is not in the log yet is appended")
 
 
 def _counts(taken: Taken) -> dict[str, int]:

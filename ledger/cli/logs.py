@@ -1,4 +1,7 @@
-"""How the services write their logs: JSON lines, or readable ones where a person watches."""
+"""How the services write their logs: JSON lines, or readable ones where a person watches.
+
+What libraries say is among them (``ledger.log.libraries``).
+"""
 
 import logging
 import sys
@@ -6,6 +9,8 @@ from typing import Annotated, Literal
 
 import structlog
 import typer
+
+from ledger.log import libraries
 
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -34,6 +39,7 @@ def configure(*, level: int = logging.INFO) -> None:
         # Asked for at each line, so that whoever redirects standard error redirects these too.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
+    libraries.tell()
 
 
 def configure_as_asked(level: LogLevel) -> None:

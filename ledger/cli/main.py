@@ -10,7 +10,7 @@ from typing import Final
 OUR_MISTAKE: Final = 70
 """The exit code of a failure that nobody foresaw. Python's own 1 says of an audit that something differs."""
 INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as a shell says it of SIGINT."""
+"""The exit code after Ctrl-C, as a shell says it of SIGINT, and after SIGTERM."""
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from ledger.cli.database import (
     Data,
     DatabaseUrl,
     complain,
+    lasting,
     locate,
     pause,
     start_embedded,
@@ -58,13 +59,16 @@ def up(
     Kafka in and out run where LEDGER_KAFKA_BOOTSTRAP is set, HTTP where LEDGER_ACCESS names a file that
     says who may come in (LEDGER_HTTP_PORT, LEDGER_TLS_CERTIFICATE and the others of `serve` count); unknown fleets are opened on sight
     unless LEDGER_FLEET_CREATE says never. Each part is a process of its own and is started again
-    if it ends. Ctrl-C stops them all; the data stays. With `--metrics-port`, the metrics of all
-    parts are served in one place.
+    if it ends, and so is the embedded PostgreSQL, unless it was told to (`ledger down`): then they wait
+    for it. Ctrl-C stops them all; the data stays. With `--metrics-port`, the metrics of all parts are
+    served in one place.
     """
     logs.configure_as_asked(log_level)
 
     async def main(stop: asyncio.Event) -> None:
         url = await locate(database_url, data, begins=True)
+        # The parts outlive the server: each starts the next one where it finds that the last has crashed.
+        found_again = lasting(database_url, data)
         parts = [["decide", "--quiet"], ["maintain", "--every", str(MAINTAIN_SECONDS)]]
         if os.environ.get("LEDGER_KAFKA_BOOTSTRAP"):
             parts += [["consume"], ["publish"]]
@@ -88,7 +92,9 @@ def up(
                 for part in parts:
                     measured = told.get(part[0])
                     running.create_task(
-                        _keep_running(part, url, stop, measured=measured, log_level=log_level)
+                        _keep_running(
+                            part, found_again, stop, measured=measured, log_level=log_level
+                        )
                     )
 
     run_until_asked(main)
@@ -98,15 +104,20 @@ MEASURED: Final = frozenset({"decide", "consume", "publish", "serve"})
 """The parts that have something to tell."""
 
 
-def environment_of_parts(url: str) -> dict[str, str]:
-    """Ours, with the database; whoever runs everything in one command need not open fleets."""
-    return {"LEDGER_FLEET_CREATE": "auto"} | os.environ | {"LEDGER_DATABASE_URL": url}
+def environment_of_parts(address: str) -> dict[str, str]:
+    """Ours, with the database at this address; whoever runs everything in one command need not open fleets."""
+    return {"LEDGER_FLEET_CREATE": "auto"} | os.environ | {"LEDGER_DATABASE_URL": address}
 
 
 async def _keep_running(
-    part: list[str], url: str, stop: asyncio.Event, *, measured: "Part | None", log_level: LogLevel
+    part: list[str],
+    address: str,
+    stop: asyncio.Event,
+    *,
+    measured: "Part | None",
+    log_level: LogLevel,
 ) -> None:
-    environment = environment_of_parts(url) | {"LEDGER_LOG_LEVEL": log_level}
+    environment = environment_of_parts(address) | {"LEDGER_LOG_LEVEL": log_level}
     while not stop.is_set():
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "ledger.cli.main", *part, *_telling(part[0], measured)),
@@ -141,7 +152,10 @@ def _telling(name: str, measured: "Part | None") -> list[str]:
 
 
 def down(data: Data = None) -> None:
-    """Stop the embedded PostgreSQL; the data stays."""
+    """Stop the embedded PostgreSQL; the data stays.
+
+    What runs on it waits, until a command that asks, or `ledger up`, starts it.
+    """
 
     async def main() -> None:
         place = data or server.default_data_directory()

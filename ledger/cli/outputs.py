@@ -10,7 +10,7 @@ none that says of itself that it has to do with the system: libraries take such 
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Final, TextIO, cast
 
@@ -39,6 +39,11 @@ class _Watched:
         except OSError as error:
             self.trouble = error
             raise CannotWrite from error
+
+    def writelines(self, lines: Iterable[bytes]) -> None:
+        # The file's own would not come by here: where nothing is buffered this is what a command writes to.
+        for line in lines:
+            self.write(line)
 
 
 @contextmanager

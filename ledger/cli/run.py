@@ -1,7 +1,8 @@
 """Run a coroutine as a command: signals end it, errors become one line and an exit code.
 
 A command that only asks is cancelled by the first SIGINT or SIGTERM. One that has something to
-finish is asked by the first and cancelled by the second.
+finish is asked by the first and cancelled by the second. A service that was asked has done what it is for; one
+that was to come to an end of its own and did not is interrupted, whatever it has done by then.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import typer
 
 from ledger.cli.commands import MISUSED
 from ledger.cli.database import complain
+from ledger.cli.main import INTERRUPTED
 from ledger.errors import (
     DamagedArchive,
     InvalidEvent,
@@ -52,7 +54,7 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, Answer]], *, at_onc
         complain(error)
         raise typer.Exit(exit_code(error)) from error
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 async def _with_signals(
@@ -74,6 +76,12 @@ async def _with_signals(
         return await main(stop)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def interrupted(rest: str) -> typer.Exit:
+    """How a command ends that was asked to before it came to its end; ``rest`` is what becomes of the rest."""
+    complain(f"interrupted: {rest}")
+    return typer.Exit(INTERRUPTED)
 
 
 def exit_code(error: LedgerError) -> int:

@@ -23,7 +23,7 @@ from ledger.cli.database import (
     waited_for,
 )
 from ledger.cli.logs import LogLevel
-from ledger.cli.run import run, run_until_asked
+from ledger.cli.run import interrupted, run, run_until_asked
 from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
 from ledger.log import fleets, proving, signing_keys
 from ledger.log import verify_proof as offline
@@ -185,8 +185,10 @@ def seal(
       while a key is rotated
     """
     logs.configure_as_asked(log_level)
+    looked = False
 
     async def main(stop: asyncio.Event) -> None:
+        nonlocal looked
         signer = Site(signing_keys.require_site(site), tuple(map(signing_keys.read, key)))
         asked = [_witness(told) for told in witness or []]
         url = await (locate(database_url, data) if once else waited_for(database_url, data, stop))
@@ -212,6 +214,7 @@ def seal(
                     async with connected(url, "ledger_signer") as connection:
                         while not stop.is_set():
                             await sealer.round(connection)
+                            looked = True
                             if once:
                                 break
                             await pause(stop, every)
@@ -227,6 +230,8 @@ def seal(
             raise trouble
 
     run_until_asked(main)
+    if once and not looked:
+        raise interrupted("nothing was looked at, and nothing signed")
 
 
 def prove(

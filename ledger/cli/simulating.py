@@ -4,8 +4,8 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
@@ -15,7 +15,7 @@ import typer
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.intake import ClockOption
-from ledger.cli.run import run_until_asked
+from ledger.cli.run import interrupted, run_until_asked
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix, Shares, Sizes
 from ledger.cli.simulator.spelling import Sent
@@ -140,7 +140,7 @@ def simulate(
     - `ledger simulate --clusters 20 --nodes 100 --workloads 5000 --events 200000 large.jsonl`
 
     What was sent is counted by type on standard error, or with `--json` on standard output, unless
-    the events themselves go there.
+    the events themselves go there. Ctrl-C ends it early, with 130, and the counts say `interrupted`.
     """
     if kafka + log + (file != "-") > 1:
         raise typer.BadParameter("a file, --kafka or --log: one of them", param_hint="FILE")
@@ -167,7 +167,7 @@ def simulate(
     count = simulation.opening + 3000 if events is None else events
     told: Counter[str] = Counter()
 
-    async def main(stop: asyncio.Event) -> None:
+    async def main(stop: asyncio.Event) -> bool:
         if kafka:
             way = _to_kafka()
         elif log:
@@ -175,10 +175,12 @@ def simulate(
         else:
             way = _to_file(file)
         async with way as hand:
-            await _handed_on(simulation, count, rate, hand, told, stop)
+            return await _handed_on(simulation, count, rate, hand, told, stop)
 
-    run_until_asked(main)
-    _say(told, events_on_stdout=file == "-" and not (kafka or log), as_json=as_json)
+    whole = run_until_asked(main)
+    _say(told, whole=whole, events_on_stdout=file == "-" and not (kafka or log), as_json=as_json)
+    if not whole:
+        raise interrupted("this is the beginning of the history")
 
 
 async def _handed_on(
@@ -188,18 +190,21 @@ async def _handed_on(
     hand: Hand,
     told: Counter[str],
     stop: asyncio.Event,
-) -> None:
-    """Hand on so many events, at the rate that was asked for, and count them by topic."""
+) -> bool:
+    """Hand on so many events, at the rate that was asked for, and count them by topic; False if asked to stop before."""
     history = simulation.messages(count)
     at_once = max(1, rate // _PARTS_A_SECOND) if rate else _AT_ONCE
     clock = asyncio.get_running_loop().time
     began = clock()
     sent = 0
-    while (batch := list(islice(history, at_once))) and not stop.is_set():
+    while batch := list(islice(history, at_once)):
+        if stop.is_set():
+            return False
         await hand(batch)
         told.update(message.topic for message in batch)
         sent += len(batch)
         await asyncio.sleep(max(0.0, began + sent / rate - clock()) if rate else 0)
+    return True
 
 
 @asynccontextmanager
@@ -218,9 +223,11 @@ async def _to_file(name: str) -> AsyncIterator[Hand]:
         yield write(file)
 
 
-def _created(path: Path) -> BinaryIO:
+@contextmanager
+def _created(path: Path) -> Iterator[BinaryIO]:
     try:
-        return path.open("wb")
+        with path.open("wb") as file:
+            yield file
     except OSError as error:
         raise SetupProblem(f"{path}: {error.strerror}") from error
 
@@ -255,8 +262,10 @@ async def _to_kafka() -> AsyncIterator[Hand]:
         yield hand
 
 
-def _say(told: Counter[str], *, events_on_stdout: bool, as_json: bool) -> None:
+def _say(told: Counter[str], *, whole: bool, events_on_stdout: bool, as_json: bool) -> None:
     counts = {"events": told.total(), "by_topic": dict(sorted(told.items()))}
+    if not whole:
+        counts["interrupted"] = True
     if as_json:
         typer.echo(json.dumps(counts), err=events_on_stdout)
         return

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ledger.cli.aside import aside
-from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli.database import AsJson, Data, DatabaseUrl, lasting, locate
 from ledger.cli.decision_lines import line
 from ledger.cli.run import run_until_asked
 from ledger.cli.standing import lag
@@ -64,7 +64,7 @@ def watch(
     """
 
     async def main(stop: asyncio.Event) -> None:
-        url = await locate(database_url, data)
+        await locate(database_url, data)
         console = Console(highlight=False)
         only = frozenset(fleet or ())
         shown: Shown
@@ -75,7 +75,7 @@ def watch(
         else:
             shown = _AsLines(console)
         with shown:
-            await _follow(url, only, first, shown, stop)
+            await _follow(lasting(database_url, data), only, first, shown, stop)
 
     run_until_asked(main)
 

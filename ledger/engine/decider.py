@@ -15,7 +15,8 @@ What it has seen of a log is remembered while the database is away. A log that c
 restored to an earlier point: its fleet is stopped, for everybody, until it was recovered.
 
 Until it holds the lease a decider stands by: it folds what another one decides
-(``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``).
+(``ledger.engine.following``) and writes the fleet's snapshots (``ledger.engine.snapshots``). Where others
+stand by, too, it asks for the lease once it has folded all there is.
 
 Its log tells each change of its stand to a fleet at info (``standby``, ``lease_taken``, ``lease_lost``,
 ``fenced``, ``stopped``, ``fleet_stopped``) and each batch at debug, with fleet and position.
@@ -24,7 +25,7 @@ Its log tells each change of its stand to a fleet at info (``standby``, ``lease_
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import structlog
@@ -89,6 +90,8 @@ class Progress:
 
     events: int = 0
     decisions: int = 0
+    idle: bool = False
+    """Whether nothing was left to do at its end; one that is asked to stop does not look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +258,8 @@ class Decider:
         clock: what ``decide --until-idle`` promises.
         """
         try:
+            if await self._folds_first():
+                return True
             leads = await self._holds_lease()
             if not self._is_current and await self._past.step():
                 self._offer(leads=leads)
@@ -267,6 +272,22 @@ class Decider:
         except WrongPosition as moved:
             self.forget(moved)
             return False
+
+    async def _folds_first(self) -> bool:
+        """Fold without asking for the lease where somebody else stands by, who may have all of it folded.
+
+        Under a lease nothing would be decided for as long as that takes. Nobody waits for the other one either:
+        who is at the cursor asks, whether the other has asked by then, has not, or is dead.
+        """
+        if self._lease is not None or not await leases.somebody_stands_by(
+            self._connection, self._fleet, "decide", beside=self._holder
+        ):
+            return False
+        if not await self._past.step():
+            return False
+        await self._tell_stand()
+        self._offer(leads=False)
+        return True
 
     def forget(self, moved: WrongPosition) -> None:
         """Stand by. What is in memory stays if it is only behind: it was written under the lease."""
@@ -759,7 +780,9 @@ async def decide(
             log.warning("log_unavailable", why=str(error))
             await _pause(stop, RECONNECT_SECONDS)
         else:
-            total = Progress(total.events + done.events, total.decisions + done.decisions)
+            total = Progress(
+                total.events + done.events, total.decisions + done.decisions, done.idle
+            )
             if until_idle or stop.is_set():
                 return total
         if stop.is_set():
@@ -798,11 +821,13 @@ async def _while_connected(
             pace=pace,
             seen=seen,
         )
+        idle = False
         try:
             while not stop.is_set():
                 if await deciders.turn(ticks=until_idle):
                     continue
-                if until_idle and await deciders.idle():
+                idle = until_idle and await deciders.idle()
+                if idle:
                     break
                 await bell.wait(at_most=deciders.patience)
             await deciders.let_go()
@@ -813,7 +838,7 @@ async def _while_connected(
                 await writing.stop()
     if until_idle and deciders.stopped:
         raise deciders.stopped[min(deciders.stopped)]
-    return deciders.progress
+    return replace(deciders.progress, idle=idle)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

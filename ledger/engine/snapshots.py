@@ -117,7 +117,9 @@ class Snapshots:
             if stored.described.layout == own
         ]
         patience = 1
-        if leads and await leases.somebody_stands_by(connection, fleet, "decide"):
+        if leads and await leases.somebody_stands_by(
+            connection, fleet, "decide", beside=self.holder
+        ):
             patience = PATIENCE
         return max(behind, default=0) + patience * self.interval.events
 

@@ -26,6 +26,7 @@ from ledger.errors import (
     StaleEpoch,
     WrongPosition,
 )
+from ledger.log.embedded import address
 
 Role = Literal[
     "ledger_owner",
@@ -180,9 +181,10 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
 
     Its transactions are read committed. Unless it is a reader's, its commits wait for the disk:
     ``synchronous_commit`` is raised to ``on`` where it is ``off`` or ``local``, and any other
-    setting is kept.
+    setting is kept. What ``url`` names may be the directory of an embedded server: the one that runs there
+    now, and where that crashed the one that is started then.
     """
-    parsed = parse(url)
+    parsed = parse(await as_it_is_now(url))
     settings = SESSION | {"application_name": "ledger" if role is None else role.replace("_", " ")}
     if role is not None:
         settings["role"] = role
@@ -216,6 +218,17 @@ async def connect(url: str, role: Role | None) -> asyncpg.Connection:
                 await connection.execute(_RAISE_COMMITS)
         unless_usable.pop_all()
     return connection
+
+
+async def as_it_is_now(url: str) -> str:
+    """The server that an URL names: where it names a directory, the one that runs there at the moment."""
+    data = address.directory(url)
+    if data is None:
+        return url
+    # Whoever has a server of their own needs nothing of it.
+    from ledger.log.embedded import reviving
+
+    return await reviving.url(data)
 
 
 @asynccontextmanager
@@ -264,7 +277,17 @@ def refusals_named() -> Iterator[None]:
             raise LogUnavailable(f"the database: {error}") from error
         raise
     except BROKEN as error:
-        raise LogUnavailable(f"the database: {str(error) or type(error).__name__}") from error
+        raise LogUnavailable(f"the database: {_what_broke(error)}") from error
+
+
+def _what_broke(error: Exception) -> str:
+    told = str(error) or type(error).__name__
+    if isinstance(error, asyncpg.InternalClientError | asyncpg.InterfaceError) and any(
+        word in told for word in ("another operation", "connection")
+    ):
+        # In what state the driver was when it noticed says nothing to whoever reads that.
+        return "the connection was lost"
+    return told
 
 
 PASSING: Final = (

@@ -3,7 +3,8 @@
 A lease runs out by the database's clock. Taking it over raises its epoch, and whoever writes
 under a lease names the epoch: a holder that slept through its own replacement is refused.
 
-Who stands by says so, too. Nothing rests on that: it is for people who look.
+Who stands by says so, too. No right rests on that: it is for people who look, and for who could not make
+use of a lease at once and leaves it to somebody who can.
 
 A holder that is frozen in the middle of a transaction keeps the lease's row locked, whatever the
 clock says. Postgres ends such a transaction where it waits for the next command, but not where it
@@ -227,13 +228,16 @@ async def stand_by_no_more(
         )
 
 
-async def somebody_stands_by(connection: asyncpg.Connection, fleet: Fleet, duty: Duty) -> bool:
-    """Whether anybody said lately that it would take this lease over."""
+async def somebody_stands_by(
+    connection: asyncpg.Connection, fleet: Fleet, duty: Duty, *, beside: str
+) -> bool:
+    """Whether anybody else than this holder said lately that it would take this lease over."""
     with refusals_named():
         found: bool = await connection.fetchval(
             "SELECT EXISTS (SELECT FROM ledger.standbys"
-            " WHERE fleet = $1 AND duty = $2 AND expires_at > clock_timestamp())",
+            " WHERE fleet = $1 AND duty = $2 AND holder <> $3 AND expires_at > clock_timestamp())",
             fleet.number,
             duty,
+            beside,
         )
     return found

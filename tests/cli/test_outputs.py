@@ -22,6 +22,7 @@ WITHOUT_A_LOG: Sequence[tuple[str, ...]] = [
     ("verify", "--help"),
     ("solve", "--list"),
     ("solve", "--schema", "lot.draw"),
+    ("simulate", "-", "--json"),
 ]
 OF_A_LOG: Sequence[tuple[str, ...]] = [
     ("replay", "--fleet", "test"),

@@ -101,3 +101,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     told = simulate(str(tmp_path / "not" / "there.jsonl"), code=78)
 
     assert "there.jsonl: No such file or directory" in told.stderr.replace("\n", "")
+
+    told = simulate("/dev/full", code=78)
+
+    assert "/dev/full: No space left on device" in told.stderr.replace("\n", "")

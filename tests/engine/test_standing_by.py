@@ -202,6 +202,64 @@ async def test_who_is_frozen_while_it_copies_is_replaced_and_who_copies_slowly_i
         await heir.close()
 
 
+@pytest_asyncio.fixture
+async def decided(database_url: str, anybody: asyncpg.Connection) -> fleets.Fleet:
+    """A fleet of which all is decided, and that nobody decides for."""
+    await lines.ingest(anybody, [cluster_line(1), workload_line(1, replicas=2, weights={"c1": 1})])
+    await decide_all(database_url)
+    fleet = await fleets.find(anybody, FleetName("test"))
+    assert fleet is not None
+    return fleet
+
+
+async def test_who_has_nothing_folded_leaves_a_free_lease_to_whoever_has(
+    anybody: asyncpg.Connection, decided: fleets.Fleet
+) -> None:
+    first = await leases.acquire(anybody, decided, "decide", holder="first")
+    assert first is not None
+    warm = Decider(anybody, decided, holder="warm", pace=UNHURRIED)
+    while await warm.turn(ticks=False):
+        pass
+    await leases.stand_by(anybody, [decided], "decide", holder="warm")
+    await leases.let_go(anybody, first)
+
+    cold = Decider(anybody, decided, holder="cold", pace=UNHURRIED)
+    assert await cold.turn(ticks=False), "it folds"
+    assert not cold.leads
+
+    await lines.ingest(anybody, [workload_line(2, replicas=3, weights={"c1": 1})])
+    assert await warm.turn(ticks=False)
+    assert warm.leads
+    assert warm.progress.decisions == 1
+
+
+async def test_who_has_folded_everything_takes_the_lease_whoever_else_stands_by(
+    anybody: asyncpg.Connection, decided: fleets.Fleet
+) -> None:
+    # It lives, and asks for nothing.
+    await leases.stand_by(anybody, [decided], "decide", holder="idle")
+
+    one = Decider(anybody, decided, holder="one", pace=UNHURRIED)
+    assert await one.turn(ticks=False), "it folds"
+    assert not await one.turn(ticks=False), "nothing is left to decide"
+
+    assert one.leads
+
+
+@pytest.mark.parametrize("dead", [False, True])
+async def test_who_has_nothing_folded_takes_the_lease_at_once_where_nobody_else_lives(
+    anybody: asyncpg.Connection, decided: fleets.Fleet, *, dead: bool
+) -> None:
+    await leases.stand_by(anybody, [decided], "decide", holder="other" if dead else "one")
+    if dead:
+        await anybody.execute("UPDATE ledger.standbys SET expires_at = now()")
+
+    one = Decider(anybody, decided, holder="one", pace=UNHURRIED)
+    assert await one.turn(ticks=False), "it folds"
+
+    assert one.leads
+
+
 async def test_since_when_survives_a_renewal_and_not_a_change_of_hands(
     anybody: asyncpg.Connection,
 ) -> None:

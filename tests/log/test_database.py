@@ -48,3 +48,27 @@ def test_what_is_no_database_url_is_said_so_without_repeating_it(url: str) -> No
 def test_a_connection_that_broke_is_a_log_that_is_away(said: Exception) -> None:
     with pytest.raises(LogUnavailable, match="the database"), refusals_named():
         raise said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        asyncpg.InternalClientError(
+            "cannot switch to state 12; another operation (2) is in progress"
+        ),
+        asyncpg.InterfaceError("cannot perform operation: another operation is in progress"),
+        asyncpg.InterfaceError("cannot perform operation: connection is closed"),
+        asyncpg.InterfaceError("the underlying connection is closed"),
+    ],
+)
+def test_the_state_a_driver_was_in_is_nobodys_business(said: Exception) -> None:
+    with (
+        pytest.raises(LogUnavailable, match=r"^the database: the connection was lost$"),
+        refusals_named(),
+    ):
+        raise said
+
+
+def test_what_a_driver_says_of_a_question_is_told() -> None:
+    with pytest.raises(LogUnavailable, match="expects 1 argument"), refusals_named():
+        raise asyncpg.InterfaceError("the server expects 1 argument for this query, 0 were passed")

@@ -225,6 +225,15 @@ def test_a_full_disk_is_named_by_its_mount_and_its_room(tmp_path: Path) -> None:
 
     assert said.startswith(f"{tmp_path / 'not' / 'yet'}: the filesystem mounted at /")
     assert "MiB are free" in said
+    assert "a new server takes about 60" in said
+
+
+def test_where_a_database_is_already_a_full_disk_speaks_of_no_new_one(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+
+    said = data_directory.disk_full(tmp_path)
+
+    assert "MiB are free. Free some space there" in said
 
 
 def test_the_default_directory_is_chosen_by_environment_then_user(

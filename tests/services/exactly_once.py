@@ -78,7 +78,7 @@ DRAIN_SECONDS: Final = 60.0
 LEAST_SENT: Final = 200
 MOST_SENT: Final = 2_500
 
-TOLD: Final = {"log unavailable", "kafka unavailable", "fenced", "out of step", "client stuck"}
+TOLD: Final = {"log_unavailable", "kafka_unavailable", "fenced", "out_of_step", "client_stuck"}
 
 BATCHES: Final = (3, 10, 40, 200)
 """Mostly small ones: then there is a transaction in work whenever something dies."""

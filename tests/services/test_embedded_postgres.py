@@ -634,8 +634,9 @@ async def test_a_full_disk_is_said_when_a_server_cannot_start_on_it(
 
     with pytest.raises(
         SetupProblem, match=rf"^{disk}/data: the filesystem mounted at {disk} is full"
-    ):
+    ) as full:
         await server.start(disk / "data")
+    assert "a new server" not in str(full.value)
 
     (disk / "ballast").unlink()
     assert (await server.start(disk / "data")).pid

@@ -1,6 +1,7 @@
 """A service that is started before its database waits for it and says so; a command that asks does not."""
 
 import asyncio
+import json
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -24,6 +25,7 @@ SERVICES = {
     "maintain": ["maintain", "--every", "60"],
     "seal": ["seal", "--key", "secret", *SITE, "--memory", "signed.json", "--publish", "notes"],
 }
+WITHOUT_KAFKA = {"consume": "kafka_unavailable", "publish": "cannot_publish_now"}
 ASKING = {
     "decide": ["decide", "--until-idle"],
     "maintain": ["maintain"],
@@ -129,6 +131,24 @@ async def test_a_decider_begins_when_its_database_is_there(
             process.terminate()
             assert await process.wait() == 0
     await connection.close()
+
+
+@pytest.mark.parametrize("service", ["consume", "publish"])
+async def test_who_waits_for_kafka_says_so_in_lines_of_json(
+    database_url: str, tmp_path: Path, service: str
+) -> None:
+    async with started(database_url, SERVICES[service], tmp_path) as process:
+        assert process.stderr is not None
+        names: set[str] = set()
+        async with asyncio.timeout(60):
+            while not names >= {"aiokafka", WITHOUT_KAFKA[service]}:
+                names.add(json.loads(await process.stderr.readline())["event"])
+
+        process.terminate()
+        _, rest = await process.communicate()
+
+    assert all(map(json.loads, rest.splitlines()))
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("command", ASKING)

@@ -2,6 +2,7 @@
 
     DATA/ledger.json     says that this is ours: layout, PostgreSQL version, port, socket directory
     DATA/password        of the database user ``postgres``, readable by the owner only
+    DATA/stopped         there while somebody wants no server: from a stop to the next start
     DATA/lock            held while somebody starts or stops the server
     DATA/server.lock     held by the server's processes themselves, as long as one of them lives
     DATA/postgres/       PGDATA
@@ -116,6 +117,21 @@ class DataDirectory:
             return
         content = {"format": FORMAT} | {name: getattr(marker, name) for name in Marker.__slots__}
         self._write("ledger.json", json.dumps(content, indent=2) + "\n", 0o644)
+
+    def want_none(self) -> None:
+        """Note that the server was told to stop, so that what runs on it does not start it again."""
+        # One that ends as it was told to says the same by its last checkpoint: a full disk must not keep it up.
+        with contextlib.suppress(OSError):
+            self._write("stopped", "", 0o644)
+
+    def want_one(self) -> None:
+        """Take that back: somebody started it, or uses the one that runs."""
+        (self.root / "stopped").unlink(missing_ok=True)
+
+    @property
+    def wants_none(self) -> bool:
+        """Whether the server was told to stop, whatever became of it."""
+        return (self.root / "stopped").exists()
 
     def create(self) -> None:
         """Make the directory; where root makes it, everybody may pass through it."""
@@ -325,9 +341,11 @@ def disk_full(path: Path) -> str:
     existing = next(place for place in (path, *path.parents) if place.exists())
     mount = next(place for place in (existing, *existing.parents) if place.is_mount())
     room = shutil.disk_usage(existing)
+    # A start needs room for its log; who begins has to be told how much a database takes altogether.
+    takes = "" if (path / "postgres").exists() else ", a new server takes about 60"
     return (
         f"{path}: the filesystem mounted at {mount} is full:"
-        f" {room.free >> 20} MiB of {room.total >> 20} MiB are free, a new server takes about 60."
+        f" {room.free >> 20} MiB of {room.total >> 20} MiB are free{takes}."
         " Free some space there, or use a directory on another filesystem (LEDGER_DATA)"
     )
 

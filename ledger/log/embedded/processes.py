@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from struct import Struct
 from typing import Final
 
 PROCESSES: Final = Path("/proc")
@@ -71,6 +72,20 @@ def running(pgdata: Path) -> Postmaster | None:
     if postmaster is None or not belongs(postmaster.pid, pgdata):
         return None
     return postmaster
+
+
+def was_shut_down(pgdata: Path) -> bool:
+    """Whether the last server here ended as one does that is told to: with a checkpoint that says so."""
+    with (pgdata / "global" / "pg_control").open("rb") as control:
+        _, _, _, state = _CONTROL.unpack(control.read(_CONTROL.size))
+    return state in _SHUT_DOWN
+
+
+_CONTROL: Final = Struct("=QIII")
+"""How ``pg_control`` begins: the system's number, the versions of this file and of the catalogue, the state."""
+
+_SHUT_DOWN: Final = {1, 2}
+"""DB_SHUTDOWNED and DB_SHUTDOWNED_IN_RECOVERY, of PostgreSQL's DBState."""
 
 
 def disown(lock_file: Path) -> None:

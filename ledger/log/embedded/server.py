@@ -36,7 +36,7 @@ from typing import Final, Literal, assert_never
 
 import asyncpg
 
-from ledger.errors import SetupProblem
+from ledger.errors import LogUnavailable, SetupProblem
 from ledger.log.embedded import account as accounts
 from ledger.log.embedded import binaries as programs
 from ledger.log.embedded import data_directory, processes
@@ -127,12 +127,12 @@ class Server:
     @property
     def url(self) -> str:
         """How SQLAlchemy reaches it. It carries the password: not for logs."""
-        return f"postgresql+asyncpg://{USER}:{self.password}@{HOST}:{self.port}/{DATABASE}"
+        return _url(self.password, self.port)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How things stand with a data directory; ``crashed`` is a server that ended without saying so."""
+    """How things stand with a data directory; ``crashed`` is a server that left its file behind."""
 
     data: Path
     state: State
@@ -203,6 +203,7 @@ async def stop(server: Server | Path, *, mode: Mode = "fast", say: Say = _silent
     with surroundings(directory):
         if directory.marker() is None:
             return
+        directory.want_none()
         # Not under the lock: whoever waits for a slow end, or for a start to come through, must
         # not keep another from asking for a faster end.
         postmaster = processes.running(directory.pgdata)
@@ -232,6 +233,36 @@ def status(data: Path) -> Status:
         named: Mapping[str, State] = {"ready": "ready", "stopping": "stopping"}
         state = named.get(postmaster.state, "starting")
         return Status(directory.root, state, version, postmaster.pid, postmaster.port or None)
+
+
+def crashed(data: Path) -> bool:
+    """Whether the server of this directory ended without having been told to, by ``stop`` or otherwise.
+
+    One that PostgreSQL gave up itself, as on a full disk, has taken its file away like one that was told to end,
+    but has not written the checkpoint that ends a shutdown.
+    """
+    found = status(data)
+    if found.state not in {"stopped", "crashed"}:
+        return False
+    directory = data_directory.at(data)
+    with surroundings(directory):
+        if directory.wants_none:
+            return False
+        return found.state == "crashed" or not processes.was_shut_down(directory.pgdata)
+
+
+def url(data: Path) -> str:
+    """How the server that runs in this directory is reached, as its file says; nobody is asked."""
+    directory = data_directory.at(data)
+    with surroundings(directory):
+        postmaster = processes.recorded(directory.pgdata)
+        if postmaster is None:
+            raise LogUnavailable(f"{directory.root}: PostgreSQL has ended")
+        return _url(directory.password(), postmaster.port)
+
+
+def _url(password: str, port: int) -> str:
+    return f"postgresql+asyncpg://{USER}:{password}@{HOST}:{port}/{DATABASE}"
 
 
 @contextlib.asynccontextmanager
@@ -299,6 +330,7 @@ async def _found_or_launched(
         _check_version(directory, version)
         found = await _settled(directory, say)
         if found is not None:
+            directory.want_one()
             return found, True
         binaries = await programs.reachable(programs.find(version), account)
         if not directory.pgdata.exists():
@@ -313,6 +345,7 @@ async def _found_or_launched(
             await _initialise(directory, binaries, account, lock, settings, say)
         marker = replace(marker, initialised=True)
         directory.mark(marker)
+        directory.want_one()
         return await _launched(directory, binaries, account, marker, settings, say)
 
 
