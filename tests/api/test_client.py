@@ -102,13 +102,13 @@ def test_events_go_in_as_few_requests_as_the_service_takes(
     asked: list[bytes] = []
 
     class Noting(Client):
-        def _ask(self, method: str, path: str, body: bytes | None = None, *_: object) -> object:
+        def _ask(self, method: str, path: str, body: bytes | None = None, *_: object) -> object:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
             assert (method, path) == ("POST", "/v1/events")
             assert body is not None
             asked.append(body)
             return {"items": [{"outcome": event["id"]} for event in json.loads(body)]}
 
-    assert (client.LONGEST_BATCH, client.LARGEST_BODY) == (LONGEST_BATCH, EVENTS.largest)
+    assert (LONGEST_BATCH, EVENTS.largest) == (client.LONGEST_BATCH, client.LARGEST_BODY)
     exact = json.dumps([{"id": "a"}, {"id": "b"}, {"id": "c"}], separators=(",", ":"))
     spelled = exact.replace(":", ": ").encode()
     monkeypatch.setattr(client, "LARGEST_BODY", len(spelled))
