@@ -74,6 +74,7 @@ def ingest(
                     clock=clock,
                     create_fleets=opens_fleets(create_fleets, database_url),
                     batch=batch,
+                    named="stdin" if file == "-" else Path(file).name,
                     on_batch=told.show,
                     stop=stop,
                 )

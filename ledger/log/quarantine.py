@@ -2,7 +2,8 @@
 
 A quarantined message is two things in one transaction: a row with the bytes as they came, and an
 event of the reserved fleet that says so. The event's identity is the address and the digest of
-the message, so the same message met again (a file read twice) is the same event and the same row.
+the message, so the same message met again (a file of that name read twice) is the same event and the
+same row.
 
 Letting one in is a new event with an identity of its own: it holds the message, names the old
 address, and is judged by today's contract. The row in quarantine stays as it is. Where one cause set
@@ -78,7 +79,7 @@ async def put(connection: asyncpg.Connection, refused: Sequence[Refused]) -> App
     by_identity: dict[bytes, tuple[Refused, bytes]] = {}
     for message, reason, detail in refused:
         digest = record_digest(message)
-        place = address(message.at)
+        place = address(message.place)
         event = own_event(
             fleet=LEDGER_FLEET,
             source="ledger/quarantine",
@@ -130,8 +131,8 @@ def _row(position: int, refused: Refused, digest: bytes) -> tuple[object, ...]:
     said = message.verdict
     return (
         position,
-        address(message.at),
-        *message.at,
+        address(message.place),
+        *message.place,
         said.fleet,
         said.source,
         said.id,
@@ -410,7 +411,7 @@ async def _page_of(
     connection: asyncpg.Connection, chosen: Chosen, after: int
 ) -> list[asyncpg.Record]:
     positions = await connection.fetch(
-        "SELECT position FROM ("
+        "SELECT position FROM ("  # noqa: S608 - what is put in is a constant of this module
         "  SELECT position, sum(bytes) OVER (ORDER BY position) AS bytes,"
         "         row_number() OVER (ORDER BY position) AS nth"
         "    FROM (SELECT q.position,"

@@ -449,9 +449,10 @@ def _set_aside(event: Any, row: Any) -> Divergence | None:
     said = orjson.loads(event["payload"])["data"]
     at = Coordinates(row["channel"], row["topic"], row["partition"], row["coordinate"])
     told: dict[str, object] = {"address": said["address"], "reason": said["reason"]}
-    if row["topic"] is not None:
-        # Where a message has a topic its address does not name the way by which it came: there is one.
-        told["channel"] = "kafka"
+    if row["topic"] is not None and row["channel"] != "http":
+        # Of an offset and of a line of a file the address does not name the way by which it came: only one of
+        # them has a partition.
+        told["channel"] = "file" if row["partition"] is None else "kafka"
     try:
         headers = read_headers(row["headers"])
         digest = digest_of(row["key"], row["value"], headers)

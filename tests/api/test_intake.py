@@ -114,7 +114,7 @@ async def test_what_the_contract_refuses_is_in_quarantine_like_any_other(
     rows = await writer.fetch(
         "SELECT address, value FROM ledger.quarantine WHERE position >= $1 ORDER BY address", begin
     )
-    assert [row["address"] for row in rows] == [f"http@{place}" for place in range(5)]
+    assert [row["address"] for row in rows] == [f"http/agent@{place}" for place in range(5)]
     assert rows[3]["value"] == twice
 
 

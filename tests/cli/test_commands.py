@@ -447,6 +447,21 @@ def test_what_came_before_its_fleet_was_open_is_let_in_by_one_command(
     assert ledger.json("status")["quarantined"] == 0
 
 
+def test_where_a_line_stands_is_told_with_its_file(ledger: Command, tmp_path: Path) -> None:
+    names = ("orders.jsonl", "odd\n\udcff name")
+    for name in names:
+        (tmp_path / name).write_bytes(cluster_line(1) + b"\n{\n")
+        ledger("ingest", str(tmp_path / name))
+    ledger("ingest", str(tmp_path / "orders.jsonl"))
+    ledger("ingest", "-", stdin=b"\n\n{\n")
+
+    rows = ledger("quarantine", "list", "--json").stdout.splitlines()
+
+    told = [json.loads(row)["address"] for row in rows]
+    assert told == ["stdin@3", "odd?? name@2", "orders.jsonl@2"]
+    ledger("verify")
+
+
 def test_noise_is_closed_by_one_command(ledger: Command, tmp_path: Path) -> None:
     noise = tmp_path / "noise.jsonl"
     noise.write_bytes(b"{\n" * 3 + b"[[[\n" + cluster_line(1))
@@ -558,9 +573,9 @@ def test_a_source_is_bound_to_a_fleet_that_is_not_open_only_on_purpose(
 
 @pytest.mark.parametrize("name", ["_ledger", "No_Label", "", "-a", "a" * 64])
 def test_a_fleet_that_no_event_could_name_is_not_opened(ledger: Command, name: str) -> None:
-    answer = ledger("fleets", "open", "--", name, code=78)
+    answer = ledger("fleets", "open", "--", name, code=64)
 
-    assert answer.stderr.startswith("ledger: fleet ")
+    assert "Invalid value" in answer.stderr
     assert ledger.json("status")["fleets"] == []
 
 
