@@ -137,7 +137,8 @@ async def _judged(
             raise Problem(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_mode",
-                f"events come as {over_http.SINGLE}, as {over_http.BATCH}, or with ce- headers",
+                f"events come as {over_http.SINGLE}, as {over_http.BATCH}, or with ce- headers,"
+                " in UTF-8",
             )
 
 

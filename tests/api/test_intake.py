@@ -15,7 +15,7 @@ from ledger.log import quarantine
 from ledger.log.database import connect
 from ledger.log.lines import FAMILIES
 from ledger.units import Position
-from tests.api.serving import SINGLE, Service, serving
+from tests.api.serving import BATCH, SINGLE, Service, serving
 from tests.events_for_tests import cluster_line, policy_line, workload_line
 from tests.postgres import Postgres
 
@@ -194,6 +194,12 @@ async def test_a_request_that_nobody_can_read_writes_nothing(
     assert await refused(b" " * (1024 * 1024 + 1), SINGLE) == (413, "too_large")
     assert await refused(event, "application/json") == (415, "unsupported_mode")
     assert await refused(event, "application/cloudevents+avro") == (415, "unsupported_mode")
+    for other in (f"{SINGLE}; charset=utf-16", f'{SINGLE}; v=1; Charset = "latin1"'):
+        assert await refused(event, other) == (415, "unsupported_mode")
+    assert await refused(b"[" + event + b"]", f"{BATCH};charset=UTF-16") == (
+        415,
+        "unsupported_mode",
+    )
     assert await refused(event, SINGLE, "wrong-token") == (401, "unauthenticated")
     assert await refused(event, SINGLE, None) == (401, "unauthenticated")
     assert await refused(event, SINGLE, "read-token") == (403, "wrong_role")
