@@ -437,7 +437,7 @@ async def test_the_commands_together(
     memory_file = str(tmp_path / "signed.json")
     sealing = ("seal", "--key", secret, "--site", "ledger.example", "--memory", memory_file)
     told = json.loads(ledger(*sealing, "--once", "--json", *at))
-    assert [(one["origin"], one["size"]) for one in told["signed"]][:1] == [(EVENTS, 5)]
+    assert [(one["origin"], one["size"]) for one in told["signed"]][:1] == [(EVENTS, 9)]
     assert told["trouble"] is None
     assert json.loads(ledger(*sealing, "--once", "--json", *at)) == {"signed": [], "trouble": None}
     ledger(*sealing, "--json", *at, code=MISUSED)
