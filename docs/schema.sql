@@ -844,7 +844,8 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
      r.reserved,
      r.scheduled,
      r.free
-    FROM ( SELECT t.fleet_number,
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.cluster,
              t.node,
              t.disk,
@@ -857,9 +858,7 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
              t.until_position,
              t.fork
             FROM ledger.disk_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(disk_books_as_of."position"))) AND (t.until_position > disk_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(disk_books_as_of."position"))) AND (t.until_position > disk_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.cluster,
@@ -874,9 +873,7 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
              t.until_position,
              t.fork
             FROM ledger.disk_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(disk_books_as_of."position"))) AND (t.from_position <= disk_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(disk_books_as_of."position"))) AND (t.from_position <= disk_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.cluster,
@@ -891,10 +888,8 @@ CREATE FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) RETUR
              t.until_position,
              t.fork
             FROM ledger.disk_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = disk_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position"))) r
-   WHERE ledger.is_decided(disk_books_as_of.fleet, disk_books_as_of."position");
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= disk_books_as_of."position"))) r)
+   WHERE ((f.name = disk_books_as_of.fleet) AND ledger.is_decided(disk_books_as_of.fleet, disk_books_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.disk_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1160,7 +1155,8 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
      s.deserved_exact,
      s.allocated,
      ledger.exact_share(max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage)) OVER (PARTITION BY s.queue, s.namespace), (ledger.whole_of(t.cpu, t.memory, t.storage) * COALESCE(w.weight, (1)::numeric))) AS exact_share
-    FROM ((( SELECT t_1.fleet_number,
+    FROM (((ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t_1.fleet_number,
              t_1.queue,
              t_1.namespace,
              t_1.resource,
@@ -1173,26 +1169,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
              t_1.until_position,
              t_1.fork
             FROM ledger.fair_shares_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
-         UNION ALL
-          SELECT t_1.fleet_number,
-             t_1.queue,
-             t_1.namespace,
-             t_1.resource,
-             t_1.number,
-             t_1.requested,
-             t_1.deserved,
-             t_1.deserved_exact,
-             t_1.allocated,
-             t_1.from_position,
-             t_1.until_position,
-             t_1.fork
-            FROM ledger.fair_shares_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
          UNION ALL
           SELECT t_1.fleet_number,
              t_1.queue,
@@ -1207,19 +1184,30 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
              t_1.until_position,
              t_1.fork
             FROM ledger.fair_shares_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) s
-      LEFT JOIN ( SELECT t_1.fleet_number,
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+         UNION ALL
+          SELECT t_1.fleet_number,
+             t_1.queue,
+             t_1.namespace,
+             t_1.resource,
+             t_1.number,
+             t_1.requested,
+             t_1.deserved,
+             t_1.deserved_exact,
+             t_1.allocated,
+             t_1.from_position,
+             t_1.until_position,
+             t_1.fork
+            FROM ledger.fair_shares_over_time t_1
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) s)
+      LEFT JOIN LATERAL ( SELECT t_1.fleet_number,
              t_1.namespace,
              t_1.weight,
              t_1.from_position,
              t_1.until_position,
              t_1.fork
             FROM ledger.namespace_weights_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
          UNION ALL
           SELECT t_1.fleet_number,
              t_1.namespace,
@@ -1228,9 +1216,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
              t_1.until_position,
              t_1.fork
             FROM ledger.namespace_weights_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
          UNION ALL
           SELECT t_1.fleet_number,
              t_1.namespace,
@@ -1239,10 +1225,8 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
              t_1.until_position,
              t_1.fork
             FROM ledger.namespace_weights_over_time t_1
-           WHERE ((t_1.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) w USING (namespace))
-      CROSS JOIN ( SELECT max(r.total) FILTER (WHERE (r.resource = 'cpu'::text)) AS cpu,
+           WHERE ((t_1.fleet_number = f.number) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) w USING (namespace))
+      CROSS JOIN LATERAL ( SELECT max(r.total) FILTER (WHERE (r.resource = 'cpu'::text)) AS cpu,
              max(r.total) FILTER (WHERE (r.resource = 'memory'::text)) AS memory,
              max(r.total) FILTER (WHERE (r.resource = 'storage'::text)) AS storage
             FROM ( SELECT t_1.fleet_number,
@@ -1252,9 +1236,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
                      t_1.until_position,
                      t_1.fork
                     FROM ledger.shared_totals_over_time t_1
-                   WHERE ((t_1.fleet_number = ( SELECT f.number
-                            FROM ledger.seen_fleets f
-                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
+                   WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))) AND (t_1.until_position > fair_shares_as_of."position"))
                  UNION ALL
                   SELECT t_1.fleet_number,
                      t_1.resource,
@@ -1263,9 +1245,7 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
                      t_1.until_position,
                      t_1.fork
                     FROM ledger.shared_totals_over_time t_1
-                   WHERE ((t_1.fleet_number = ( SELECT f.number
-                            FROM ledger.seen_fleets f
-                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
+                   WHERE ((t_1.fleet_number = f.number) AND (t_1.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))) AND (t_1.from_position <= fair_shares_as_of."position"))
                  UNION ALL
                   SELECT t_1.fleet_number,
                      t_1.resource,
@@ -1274,10 +1254,8 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) RETU
                      t_1.until_position,
                      t_1.fork
                     FROM ledger.shared_totals_over_time t_1
-                   WHERE ((t_1.fleet_number = ( SELECT f.number
-                            FROM ledger.seen_fleets f
-                           WHERE (f.name = fair_shares_as_of.fleet))) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) r) t)
-   WHERE ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position");
+                   WHERE ((t_1.fleet_number = f.number) AND (t_1.fork IS NULL) AND (t_1.from_position <= fair_shares_as_of."position"))) r) t)
+   WHERE ((f.name = fair_shares_as_of.fleet) AND ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1387,9 +1365,9 @@ COMMENT ON COLUMN ledger_api.open_incidents."position" IS 'Position of the event
 
 COMMENT ON COLUMN ledger_api.open_incidents.kind IS 'Kind of incident, one of docs/errors.md.';
 
-COMMENT ON COLUMN ledger_api.open_incidents.address IS 'What it concerns: a cluster/node, a namespace/workload@cluster.';
+COMMENT ON COLUMN ledger_api.open_incidents.address IS 'What it concerns: a cluster/node, a namespace/workload@cluster, a namespace/quota, the fleet.';
 
-COMMENT ON COLUMN ledger_api.open_incidents.node IS 'Where it is, as cluster/node.';
+COMMENT ON COLUMN ledger_api.open_incidents.node IS 'Where it is, as cluster/node; what it concerns where it is nowhere.';
 
 CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) RETURNS SETOF ledger_api.open_incidents
     LANGUAGE sql STABLE
@@ -1400,7 +1378,8 @@ CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) R
      r.kind,
      r.address,
      r.node
-    FROM ( SELECT t.fleet_number,
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.number,
              t."position",
              t.kind,
@@ -1410,9 +1389,7 @@ CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) R
              t.until_position,
              t.fork
             FROM ledger.open_incidents_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(open_incidents_as_of."position"))) AND (t.until_position > open_incidents_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(open_incidents_as_of."position"))) AND (t.until_position > open_incidents_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.number,
@@ -1424,9 +1401,7 @@ CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) R
              t.until_position,
              t.fork
             FROM ledger.open_incidents_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(open_incidents_as_of."position"))) AND (t.from_position <= open_incidents_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(open_incidents_as_of."position"))) AND (t.from_position <= open_incidents_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.number,
@@ -1438,10 +1413,8 @@ CREATE FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) R
              t.until_position,
              t.fork
             FROM ledger.open_incidents_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_incidents_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_incidents_as_of."position"))) r
-   WHERE ledger.is_decided(open_incidents_as_of.fleet, open_incidents_as_of."position");
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= open_incidents_as_of."position"))) r)
+   WHERE ((f.name = open_incidents_as_of.fleet) AND ledger.is_decided(open_incidents_as_of.fleet, open_incidents_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.open_incidents_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1561,7 +1534,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
      r.reason,
      r.waits_for,
      r.detail
-    FROM ( SELECT t.fleet_number,
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.number,
              t."position",
              t.kind_wanted,
@@ -1573,9 +1547,7 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.fork,
              t.detail
             FROM ledger.open_refusals_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(open_refusals_as_of."position"))) AND (t.until_position > open_refusals_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(open_refusals_as_of."position"))) AND (t.until_position > open_refusals_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.number,
@@ -1589,9 +1561,7 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.fork,
              t.detail
             FROM ledger.open_refusals_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(open_refusals_as_of."position"))) AND (t.from_position <= open_refusals_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(open_refusals_as_of."position"))) AND (t.from_position <= open_refusals_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.number,
@@ -1605,10 +1575,8 @@ CREATE FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) RE
              t.fork,
              t.detail
             FROM ledger.open_refusals_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = open_refusals_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position"))) r
-   WHERE ledger.is_decided(open_refusals_as_of.fleet, open_refusals_as_of."position");
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= open_refusals_as_of."position"))) r)
+   WHERE ((f.name = open_refusals_as_of.fleet) AND ledger.is_decided(open_refusals_as_of.fleet, open_refusals_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.open_refusals_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -1828,7 +1796,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint) RETURNS S
      v.created_at,
      ( SELECT max(i.incarnation) AS max
             FROM ledger.incarnations_over_time i
-           WHERE ((i.fleet = v.fleet) AND (i.from_size <= s.events))) AS max,
+           WHERE ((i.fleet = v.fleet) AND ((i.from_size < s.events) OR (i.from_size = 0)))) AS max,
      s.events,
      ( SELECT e.recorded_at
             FROM ledger_api.events e
@@ -2011,7 +1979,8 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
      r.cpu,
      r.memory,
      r.storage
-    FROM ( SELECT t.fleet_number,
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.namespace,
              t.job,
              t.queue,
@@ -2023,9 +1992,7 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
              t.until_position,
              t.fork
             FROM ledger.job_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(job_books_as_of."position"))) AND (t.until_position > job_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(job_books_as_of."position"))) AND (t.until_position > job_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.namespace,
@@ -2039,9 +2006,7 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
              t.until_position,
              t.fork
             FROM ledger.job_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(job_books_as_of."position"))) AND (t.from_position <= job_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(job_books_as_of."position"))) AND (t.from_position <= job_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.namespace,
@@ -2055,10 +2020,8 @@ CREATE FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) RETURN
              t.until_position,
              t.fork
             FROM ledger.job_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = job_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position"))) r
-   WHERE ledger.is_decided(job_books_as_of.fleet, job_books_as_of."position");
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= job_books_as_of."position"))) r)
+   WHERE ((f.name = job_books_as_of.fleet) AND ledger.is_decided(job_books_as_of.fleet, job_books_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.job_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2281,88 +2244,86 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) RETUR
     LANGUAGE sql STABLE
     BEGIN ATOMIC
  SELECT placements_as_of.fleet AS fleet,
-     kind,
-     subject,
-         CASE
-             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.cluster
-             ELSE NULL::text
-         END AS "case",
-         CASE
-             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.node
-             ELSE NULL::text
-         END AS "case",
-         CASE
-             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.disk
-             ELSE NULL::text
-         END AS "case",
-     COALESCE(r.count, (0)::bigint) AS "coalesce",
-         CASE
-             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN b.number
-             ELSE NULL::bigint
-         END AS "case",
-         CASE
-             WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.from_position
-             ELSE NULL::bigint
-         END AS "case"
-    FROM (( SELECT t.kind,
-             t.subject,
-             t.cluster,
-             t.node,
-             t.disk,
-             t.count,
-             t.from_position
-            FROM ledger.placements_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
-         UNION ALL
-          SELECT t.kind,
-             t.subject,
-             t.cluster,
-             t.node,
-             t.disk,
-             t.count,
-             t.from_position
-            FROM ledger.placements_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
-         UNION ALL
-          SELECT t.kind,
-             t.subject,
-             t.cluster,
-             t.node,
-             t.disk,
-             t.count,
-             t.from_position
-            FROM ledger.placements_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) r
-      FULL JOIN ( SELECT t.kind,
-             t.subject,
-             t.number
-            FROM ledger.placed_by_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
-         UNION ALL
-          SELECT t.kind,
-             t.subject,
-             t.number
-            FROM ledger.placed_by_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
-         UNION ALL
-          SELECT t.kind,
-             t.subject,
-             t.number
-            FROM ledger.placed_by_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = placements_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b USING (kind, subject))
-   WHERE ((COALESCE(r.count, (0)::bigint) > 0) AND ledger.is_decided(placements_as_of.fleet, placements_as_of."position"));
+     p.kind,
+     p.subject,
+     p.cluster,
+     p.node,
+     p.disk,
+     p.count,
+     p.number,
+     p.from_position
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT kind,
+             subject,
+                 CASE
+                     WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.cluster
+                     ELSE NULL::text
+                 END AS cluster,
+                 CASE
+                     WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.node
+                     ELSE NULL::text
+                 END AS node,
+                 CASE
+                     WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.disk
+                     ELSE NULL::text
+                 END AS disk,
+             COALESCE(r.count, (0)::bigint) AS count,
+                 CASE
+                     WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN b.number
+                     ELSE NULL::bigint
+                 END AS number,
+                 CASE
+                     WHEN (COALESCE(r.count, (0)::bigint) > 0) THEN r.from_position
+                     ELSE NULL::bigint
+                 END AS from_position
+            FROM (( SELECT t.kind,
+                     t.subject,
+                     t.cluster,
+                     t.node,
+                     t.disk,
+                     t.count,
+                     t.from_position
+                    FROM ledger.placements_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
+                 UNION ALL
+                  SELECT t.kind,
+                     t.subject,
+                     t.cluster,
+                     t.node,
+                     t.disk,
+                     t.count,
+                     t.from_position
+                    FROM ledger.placements_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
+                 UNION ALL
+                  SELECT t.kind,
+                     t.subject,
+                     t.cluster,
+                     t.node,
+                     t.disk,
+                     t.count,
+                     t.from_position
+                    FROM ledger.placements_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) r
+              FULL JOIN ( SELECT t.kind,
+                     t.subject,
+                     t.number
+                    FROM ledger.placed_by_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(placements_as_of."position"))) AND (t.until_position > placements_as_of."position"))
+                 UNION ALL
+                  SELECT t.kind,
+                     t.subject,
+                     t.number
+                    FROM ledger.placed_by_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(placements_as_of."position"))) AND (t.from_position <= placements_as_of."position"))
+                 UNION ALL
+                  SELECT t.kind,
+                     t.subject,
+                     t.number
+                    FROM ledger.placed_by_over_time t
+                   WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= placements_as_of."position"))) b USING (kind, subject))
+           WHERE (COALESCE(r.count, (0)::bigint) > 0)) p)
+   WHERE ((f.name = placements_as_of.fleet) AND ledger.is_decided(placements_as_of.fleet, placements_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2619,7 +2580,8 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
      r.cpu,
      r.memory,
      r.storage
-    FROM ( SELECT t.fleet_number,
+    FROM (ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.queue,
              t.namespace,
              t.tasks,
@@ -2630,9 +2592,7 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
              t.until_position,
              t.fork
             FROM ledger.queue_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(queue_books_as_of."position"))) AND (t.until_position > queue_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(queue_books_as_of."position"))) AND (t.until_position > queue_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.queue,
@@ -2645,9 +2605,7 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
              t.until_position,
              t.fork
             FROM ledger.queue_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(queue_books_as_of."position"))) AND (t.from_position <= queue_books_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(queue_books_as_of."position"))) AND (t.from_position <= queue_books_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.queue,
@@ -2660,10 +2618,8 @@ CREATE FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) RETU
              t.until_position,
              t.fork
             FROM ledger.queue_books_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = queue_books_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position"))) r
-   WHERE ledger.is_decided(queue_books_as_of.fleet, queue_books_as_of."position");
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= queue_books_as_of."position"))) r)
+   WHERE ((f.name = queue_books_as_of.fleet) AND ledger.is_decided(queue_books_as_of.fleet, queue_books_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.queue_books_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -2929,7 +2885,8 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
      r.storage,
      r.number,
      r.from_position
-    FROM (( SELECT t.fleet_number,
+    FROM ((ledger.seen_fleets f
+      CROSS JOIN LATERAL ( SELECT t.fleet_number,
              t.namespace,
              t.job,
              t.task,
@@ -2943,9 +2900,7 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))) AND (t.until_position > running_tasks_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))) AND (t.until_position > running_tasks_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.namespace,
@@ -2961,9 +2916,7 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))) AND (t.from_position <= running_tasks_as_of."position"))
+           WHERE ((t.fleet_number = f.number) AND (t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))) AND (t.from_position <= running_tasks_as_of."position"))
          UNION ALL
           SELECT t.fleet_number,
              t.namespace,
@@ -2979,11 +2932,9 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) RE
              t.until_position,
              t.fork
             FROM ledger.running_tasks_over_time t
-           WHERE ((t.fleet_number = ( SELECT f.number
-                    FROM ledger.seen_fleets f
-                   WHERE (f.name = running_tasks_as_of.fleet))) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position"))) r
+           WHERE ((t.fleet_number = f.number) AND (t.fork IS NULL) AND (t.from_position <= running_tasks_as_of."position"))) r)
       LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b(fleet, namespace, job, queue, tasks, cpu, memory, storage) ON (((b.namespace = r.namespace) AND (b.job = r.job))))
-   WHERE ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position");
+   WHERE ((f.name = running_tasks_as_of.fleet) AND ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position"));
 END;
 
 ALTER FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint) OWNER TO ledger_owner;
@@ -4353,7 +4304,7 @@ COMMENT ON COLUMN ledger_api.divisions.floor IS 'The whole part of its weighted 
 
 COMMENT ON COLUMN ledger_api.divisions.residual IS 'Whether it got one of the replicas that the whole parts left over; null but for static weight.';
 
-COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision.';
+COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision, in this life of its workload.';
 
 COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.';
 
@@ -4470,7 +4421,7 @@ COMMENT ON COLUMN ledger_api.incidents."position" IS 'Position in the log of the
 
 COMMENT ON COLUMN ledger_api.incidents.recorded_at IS 'When it was recorded; null for a decision whose event was archived.';
 
-COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster.';
+COMMENT ON COLUMN ledger_api.incidents.address IS 'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster, a namespace/quota, the fleet.';
 
 COMMENT ON COLUMN ledger_api.incidents.kind IS 'Kind of incident, one of docs/errors.md.';
 

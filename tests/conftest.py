@@ -1,11 +1,16 @@
 """What any test may ask for by name; how it is had is told in ``tests.postgres``."""
 
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from tests.postgres import Postgres, session_postgres
+
+# A session holds some 300,000 objects that stay. To search them for garbage as often as Python would took near
+# half of the processor time of all that needs no server.
+gc.set_threshold(100_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -146,8 +146,11 @@ def node_gone(cluster_name: str, name: str) -> cluster.NodeRemoved:
     return cluster.NodeRemoved(ClusterName(cluster_name), NodeName(name), None, None)
 
 
-def node_reclaimed(cluster_name: str, name: str) -> cluster.NodeReclaiming:
-    return cluster.NodeReclaiming(ClusterName(cluster_name), NodeName(name), notice_seconds=120)
+def node_reclaimed(
+    cluster_name: str, name: str, *, uid: str | None = None
+) -> cluster.NodeReclaiming:
+    life = None if uid is None else Uid(uid)
+    return cluster.NodeReclaiming(ClusterName(cluster_name), NodeName(name), life, 120)
 
 
 def disk_up(
@@ -235,12 +238,16 @@ def volume_gone(name: str, *, uid: str | None = None) -> disk.VolumeRemoved:
     return disk.VolumeRemoved(name, None if uid is None else Uid(uid), None)
 
 
-def replica_failed(name: str, *, reusable: bool = False) -> disk.ReplicaFailed:
-    return disk.ReplicaFailed(name.rpartition("-r")[0], name, reusable)
+def replica_failed(
+    name: str, *, reusable: bool = False, uid: str | None = None
+) -> disk.ReplicaFailed:
+    life = None if uid is None else Uid(uid)
+    return disk.ReplicaFailed(name.rpartition("-r")[0], name, life, reusable)
 
 
-def replica_recovered(name: str) -> disk.ReplicaRecovered:
-    return disk.ReplicaRecovered(name.rpartition("-r")[0], name)
+def replica_recovered(name: str, *, uid: str | None = None) -> disk.ReplicaRecovered:
+    life = None if uid is None else Uid(uid)
+    return disk.ReplicaRecovered(name.rpartition("-r")[0], name, life)
 
 
 def queue_up(
@@ -274,8 +281,10 @@ def queue_gone(
     return quota.QueueRemoved(name, None if uid is None else Uid(uid), revision)
 
 
-def quota_up(key: str, *, weight: int | None = None, uid: str | None = None) -> quota.QuotaUpserted:
-    """A quota that says what its namespace weighs."""
+def quota_up(
+    key: str, *, weight: int | str | None = None, uid: str | None = None
+) -> quota.QuotaUpserted:
+    """A quota that says what its namespace weighs; text is a weight that is none."""
     namespace, name = key.split("/")
     return quota.QuotaUpserted(
         namespace=namespace,
@@ -283,8 +292,8 @@ def quota_up(key: str, *, weight: int | None = None, uid: str | None = None) -> 
         uid=Uid(uid or key),
         revision=None,
         hard=(),
-        weight=None if weight is None else Weight(weight),
-        invalid_weight=None,
+        weight=Weight(weight) if isinstance(weight, int) else None,
+        invalid_weight=weight if isinstance(weight, str) else None,
     )
 
 

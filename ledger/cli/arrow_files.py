@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from ledger.cli.decimals import in_digits
 from ledger.errors import SetupProblem
 from ledger.log.archive.parquet import require as require_pyarrow
 from ledger.views.query import Answer
@@ -70,7 +71,11 @@ def _array(type_: str, values: Sequence[Any]) -> Any:
         case "numeric" if (exact := _decimal(values)) is not None:
             return pa.array(values, exact)
         case _:  # And moments, days and numbers that Arrow does not have.
-            return pa.array([None if one is None else str(one) for one in values], pa.string())
+            return pa.array([None if one is None else _text(one) for one in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    return in_digits(value) if isinstance(value, Decimal) else str(value)
 
 
 def _decimal(values: Sequence[Decimal | None]) -> Any:

@@ -18,6 +18,7 @@ from ledger.cli import arrow_files, sql_login
 from ledger.cli.aside import aside
 from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, complain, locate
+from ledger.cli.decimals import in_digits
 from ledger.cli.run import MISCONFIGURED, exit_code, run
 from ledger.cli.statements import parted
 from ledger.cli.tables import print_table
@@ -174,6 +175,10 @@ def _text(value: Any) -> str:
         return "\\x" + value.hex()
     if isinstance(value, float) and not isfinite(value):
         return str(Decimal(value))
+    if isinstance(value, Decimal):
+        return in_digits(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_item, value))}]"
     return "" if value is None else str(value)
 
 
@@ -182,6 +187,10 @@ def _shown(value: Any) -> str:
     if isinstance(value, bytes) and len(value) > BYTES_SHOWN:
         return f"{_text(value[:BYTES_SHOWN])}... ({len(value):,} bytes)"
     return _text(value)
+
+
+def _item(value: Any) -> str:
+    return _text(value) if isinstance(value, Decimal | list) else repr(value)
 
 
 def _counted(answer: Answer) -> str:

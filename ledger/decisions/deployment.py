@@ -33,15 +33,15 @@ def give_up(world: World, question: Question, causes: Causes) -> GivenUp | None:
     """What the subject does not want any more is free at once; None if it wants all it has."""
     subject = question.subject
     held = world.deployments.of.get(subject)
-    if held is None or not (held.instances or held.waiting):
+    if held is None or not (held.instances or held.waiting or held.lost):
         return None
     workload = world.workload(workload_of(subject))
     unwanted = held.over or not held.share
     left = ((), ()) if unwanted else _within_share(world, held, workload)
-    if left == (held.instances, held.waiting):
+    if left == (held.instances, held.waiting) and not (unwanted and held.lost):
         return None
     uid = workload.uid if workload is not None and held.over else held.uid
-    after = held._replace(instances=left[0], waiting=left[1], uid=uid, over=False)
+    after = held._replace(instances=left[0], waiting=left[1], lost=(), uid=uid, over=False)
     without = deployments.decided(world, subject, after, complete=False)
     if after.share and _wants_more(world, after, workload, causes):
         return GivenUp(without)
@@ -56,7 +56,7 @@ def answer(before: World, world: World, question: Question, causes: Causes) -> t
         return ()
     here = world.deployments.of.get(subject)
     if here is None:
-        here = was._replace(share=0, instances=(), waiting=(), ordered=False)
+        here = was._replace(share=0, instances=(), waiting=(), lost=(), ordered=False)
     if RETRIED.issuperset(causes) and _in_vain(world, here):
         return ()
     turn = Turn(before, world, subject, causes, was, here)

@@ -4,7 +4,8 @@ Whatever came of a turn is one decision; what was refused is one refusal after i
 reason and what is short in each part:
 
 ``no_eligible_node``        no node of the cluster takes new instances; waits for nodes
-``insufficient_resource``, ``insufficient_capacity``  too little room; waits for nodes
+``insufficient_resource``, ``insufficient_capacity``  too little room on the nodes there are, or no more may be on
+                            them; waits for nodes
 ``too_many_instances``      there is room, for more instances than anybody runs; waits for another wish
 codes of an invalid request  it means nothing; waits for another wish
 
@@ -44,6 +45,7 @@ def answers(turn: Turn) -> tuple[Answered, ...]:
     waiting = tuple(Waiting(*one) for one in sorted(turn.waiting.items()))
     changed = (
         turn.was.over
+        or (turn.was.lost and not turn.here.share)
         or "fresh" in turn.did
         or (after, waiting, turn.ordered)
         != (turn.was.instances, turn.was.waiting, turn.was.ordered)
@@ -197,7 +199,7 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
     """All parts that were refused, under the reason of the first."""
     detail: dict[str, int] = {}
     for one in refused:
-        short_of = ((f"short_{what}", amount) for what, amount in one.short)
+        short_of = ((f"short_{what}", amount) for what, amount in one.lacking.short)
         for what, amount in (("found", one.found), ("wanted", one.wanted), *short_of):
             name = f"{one.part}_{what}"
             detail[name] = detail.get(name, 0) + amount
@@ -206,7 +208,7 @@ def _refusal(turn: Turn, refused: Sequence[Refused], waits_for: str) -> Refusal:
         reason=refused[0].reason,
         waits_for=waits_for,
         detail=tuple(sorted(detail.items())),
-        losers=refused[0].losers,
+        losers=refused[0].lacking.losers,
         because=tuple(sorted(turn.causes)),
     )
 
@@ -226,11 +228,14 @@ def changes(was: Deployed, after: Iterable[Instance]) -> tuple[NodeChange, ...]:
 
 
 def moved(was: Deployed, decided: record.Deployment) -> int:
-    """How many changed places: what came anew or was only lost has not moved."""
+    """How many changed places: what came anew or was only lost has not moved.
+
+    Whoever was lost and waits is counted where it was, until a decision places it elsewhere or gives it up:
+    so a loss counts once, however many decisions it takes to make up for it.
+    """
     if was.over:
         return 0
-    more = [change.added - change.removed for change in decided.changes]
-    return min(
-        sum(change for change in more if change > 0),
-        -sum(change for change in more if change < 0),
-    )
+    before = Counter([*(one.node for one in was.instances), *was.lost, *was.awaited])
+    after = Counter([one.node for one in decided.instances])
+    after.update(one.node for one in decided.waiting)
+    return min((after - before).total(), (before - after).total())

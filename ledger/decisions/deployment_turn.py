@@ -39,11 +39,10 @@ from ledger.decisions.capacity_class import target_of
 from ledger.decisions.nodes import Nodes, nodes_of
 from ledger.decisions.numbers import Numbers
 from ledger.decisions.room import wanted
-from ledger.decisions.shortages import Short, Sought, short
+from ledger.decisions.shortages import Lacking, Sought, lacking, losers
 from ledger.errors import InvalidRequest
 from ledger.facts.canonical import Plain
 from ledger.facts.deployment import Asked, Instance, Part, Terms, Why
-from ledger.facts.reason import Losers, losers
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DeploySpec, WorkloadUpserted
 from ledger.reducers.book import Held
@@ -79,10 +78,12 @@ class Refused(NamedTuple):
     waits_for: str
     wanted: int
     found: int
-    losers: Losers
+    among: str
+    """Over which nodes."""
     sought: Sought | None = None
     """What for, where there is too little room."""
-    short: Short = ()
+    lacking: Lacking = Lacking()
+    """Why, unless the refusal is not recorded."""
 
 
 class Served(NamedTuple):
@@ -338,7 +339,7 @@ class Turn:
             refused = next(iter(full.values()))
             if refused.sought is not None:
                 rest = refused.sought._replace(wanted=len(numbers) - len(placed))
-                refused = self._measured(refused._replace(sought=rest))
+                refused = self._with_reasons(refused._replace(sought=rest))
             self.refused.append(refused._replace(wanted=len(numbers), found=len(placed)))
         return bool(placed)
 
@@ -371,19 +372,24 @@ class Turn:
             if not isinstance(found, Refused):
                 break
         if isinstance(found, Refused):
-            self.refused.append(self._measured(found))
+            self.refused.append(self._with_reasons(found))
             return False
         if found is not None:
             self._took(part, group, found)
         return True
 
-    def _measured(self, refused: Refused) -> Refused:
-        """With what is short by how much, unless the refusal only repeats the open one."""
+    def _with_reasons(self, refused: Refused) -> Refused:
+        """With what is short by how much and who lost, unless the refusal only repeats the open one."""
         first = self.refused[0] if self.refused else refused
-        if refused.sought is None or (refused.part != "fresh" and self.repeats(first)):
+        if refused.part != "fresh" and self.repeats(first):
             return refused
-        assert self.nodes is not None
-        return refused._replace(short=short(self.nodes, self.counts, refused.sought))
+        nodes, most = self.nodes, self.world.losers_named
+        assert nodes is not None
+        if refused.sought is None:
+            found = Lacking(losers=losers(nodes, refused.among, most=most))
+        else:
+            found = lacking(nodes, self.counts, refused.sought, most=most)
+        return refused._replace(lacking=found)
 
     def repeats(self, refused: Refused | Refusal) -> bool:
         """Whether the open refusal says the same."""
@@ -414,7 +420,7 @@ class Turn:
 
         def refused(code: str, waits_for: str, found: int) -> Refused:
             self.asked.append(Asked(part, strategy, count, limit, among, code))
-            return Refused(part, code, waits_for, count, found, self._passed_over(among))
+            return Refused(part, code, waits_for, count, found, among)
 
         if self.invalid is not None:
             return refused(self.invalid, WAITS_FOR_WISH, 0)
@@ -481,15 +487,6 @@ class Turn:
         if part == "growth" and "placed" not in self.did:
             self.did.append("placed")
 
-    def _passed_over(self, among: str) -> Losers:
-        """Who could not take any, before anybody is asked."""
-        nodes = self.nodes
-        assert nodes is not None
-        others = {
-            name: "other_class" for name in nodes.seen if among not in {"all", nodes.class_of(name)}
-        }
-        return losers(sorted(({**nodes.passed_over, **others}).items()), self.world.losers_named)
-
     def _put(self, one: Instance) -> None:
         assert self.nodes is not None
         self.instances[one.number] = one
@@ -520,9 +517,8 @@ class Turn:
         self.placed = kept.placed
 
     def _refuse(self, part: Part, reason: str, waits_for: str, wanted: int, found: int) -> None:
-        self.refused.append(
-            Refused(part, reason, waits_for, wanted, found, self._passed_over("all"))
-        )
+        refused = Refused(part, reason, waits_for, wanted, found, "all")
+        self.refused.append(self._with_reasons(refused))
 
     def _note(self, before: Instance, after: Instance | None) -> None:
         """What a change in place was asked with."""

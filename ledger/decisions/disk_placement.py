@@ -72,6 +72,7 @@ from ledger.reducers.replicas import (
     Replica,
     busy,
     replica_name,
+    still_missed,
     with_copies,
 )
 from ledger.reducers.retries import WAITS_FOR_WISH
@@ -449,7 +450,7 @@ class _Turn:
         )
 
     def _losers(self, step: Step) -> Losers:
-        """Who was no candidate, and why: of several rungs what the last one says."""
+        """Who could not be picked, and why: of several rungs what the last one says."""
         why = dict(self._out_of_service())
         rungs = step.found.rungs
         for rung in rungs:
@@ -461,6 +462,8 @@ class _Turn:
             for disk in rungs[-1].candidates:
                 why.pop(f"{disk.node}/{disk.name}", None)
                 why.pop(disk.node, None)
+        for one in step.infeasible:
+            why[f"{one.node}/{one.disk}"] = _passed_over(one)
         counts = Counter(step.losers.counts)
         counts.update(reason.partition(" ")[0] for reason in why.values())
         for loser in step.losers.first:
@@ -529,12 +532,20 @@ class _Turn:
             yield InForce(self._name(one), one.number, host.cluster, host.node, one.at.disk)
 
     def _moved(self) -> int:
-        """Replicas that are on another disk than before, or were lost and are back elsewhere."""
+        """Replicas that are on another disk than before, or were lost and are back elsewhere.
+
+        Whoever was lost is counted where it was until another one comes for it, in this decision or in a
+        later one.
+        """
         if self.was is None:
             return 0
-        before = Counter([one.at for one in self.was.replicas])
-        before.update(one.at for one in self.was.lost)
-        after = Counter(one.at for one in self.replicas)
+        missed = still_missed(
+            self.was.missed,
+            placed=sum(step.instead is None for step in self.steps),
+            lacking=(0 if self.fact is None else self.fact.replicas) - len(self.replicas),
+        )
+        before = Counter([*(one.at for one in self.was.replicas), *self.was.missed])
+        after = Counter([*(one.at for one in self.replicas), *missed])
         return min((after - before).total(), (before - after).total())
 
     def _digest(self) -> bytes:

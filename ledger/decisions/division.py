@@ -22,9 +22,11 @@ What cannot be served is refused, and what was in force stays in force:
 ``too_few_clusters``       fewer than the wish asks to be spread over; waits for a cluster
 ``too_few_regions``        the same of regions; waits for a cluster
 ``insufficient_capacity``  there is less room than was asked for: waits for nodes. Or the caps of a
-                           division by static weight together hold less: waits for another wish
+                           division by static weight together hold less: waits for a cluster if they
+                           would hold enough with others that it may go to, else for another wish
 codes of an invalid request   it means nothing, and room was asked for; waits for another wish
 
+A refusal that waits for a cluster names those that it may not go to as well, if it selects by labels.
 A refusal that would only repeat the open one is not recorded, and neither is one that was only
 asked again because something grew.
 """
@@ -53,7 +55,7 @@ from ledger.facts.division import ClusterShare, Fairness
 from ledger.facts.reason import RETRIED, Cause, losers
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import DivisionSpec, WorkloadUpserted
-from ledger.reducers.candidates import candidates, wish
+from ledger.reducers.candidates import candidates, named, unmatched, wish
 from ledger.reducers.retries import WAITS_FOR_CLUSTER, WAITS_FOR_NODES, WAITS_FOR_WISH
 from ledger.reducers.world import Causes, Question, World
 from ledger.units import ClusterName, Replicas, Subject, Weight
@@ -132,7 +134,7 @@ def answer(_: World, world: World, question: Question, causes: Causes) -> tuple[
             reason=answered.reason,
             waits_for=answered.waits_for,
             detail=answered.detail,
-            losers=losers(asked.passed_over, world.losers_named),
+            losers=losers(_lost(world, subject, asked, answered), world.losers_named),
             because=because,
         )
     else:
@@ -308,7 +310,7 @@ def _by_weight(
     divided = rules.static(asked.request, asked.last, asked.lot)
     if isinstance(divided, Shortage):
         # Only caps can be too small: what is available leans the odds and no more.
-        return _short(divided, waits_for=WAITS_FOR_WISH)
+        return _short(divided, waits_for=_beyond_caps(world, subject, asked.request.weights))
     previous = _in_force(world, subject)
     room = asked.request.capacities or {}
     odds = {} if divided.drawing is None else divided.drawing.odds
@@ -438,6 +440,41 @@ def _short(found: Shortage | TooFew, *, waits_for: str = WAITS_FOR_NODES) -> _Re
         return _Refused(found.code, waits_for, detail)
     detail = (("found", found.found), ("wanted", found.wanted))
     return _Refused(found.code, WAITS_FOR_CLUSTER, detail)
+
+
+def _beyond_caps(world: World, subject: Subject, weights: Mapping[ClusterName, Weight]) -> str:
+    """What could end that the caps of the candidates hold too little: other clusters, or another wish."""
+    workload = world.workload(subject)
+    spec = wish(workload)
+    assert workload is not None
+    assert spec is not None
+    told, names = dict(spec.weights), named(spec)
+    weighed = any(weights.values())
+    if names is None and not (told and weighed):
+        # Whoever comes gets a part, and may have no cap.
+        return WAITS_FOR_CLUSTER
+    who = sorted(told) if names is None else names
+    heavy = [one for one in who if not told or told.get(one)]
+    # Those without a weight get something as long as nobody has one.
+    light = [] if weighed else [one for one in who if one not in heavy]
+    caps = dict(spec.caps)
+    enough = any(
+        any(one not in caps for one in together)
+        or sum(caps[one] for one in together) >= workload.replicas
+        for together in (heavy, light)
+    )
+    return WAITS_FOR_CLUSTER if enough else WAITS_FOR_WISH
+
+
+def _lost(
+    world: World, subject: Subject, asked: Given, refused: _Refused
+) -> tuple[tuple[ClusterName, str], ...]:
+    """Who is no candidate and why, in order."""
+    spec = wish(world.workload(subject))
+    assert spec is not None
+    if refused.waits_for != WAITS_FOR_CLUSTER:
+        return asked.passed_over
+    return tuple(sorted((*asked.passed_over, *unmatched(world, spec))))
 
 
 def _says_nothing_new(world: World, question: Question, refused: _Refused, causes: Causes) -> bool:

@@ -90,7 +90,7 @@ class Nodes:
     schedulable: frozenset[NodeName] = frozenset()
     """Of those seen."""
     passed_over: Mapping[NodeName, str] = field(default_factory=dict)
-    """Who can take nothing, and why."""
+    """Who can take nothing, and why, in the order of their names."""
     held: dict[NodeName, Held] = field(default_factory=dict)
     """Of the nodes that the turn has changed, or that the workload's own pods hold room of."""
     _pools: Pools = field(init=False)
@@ -211,6 +211,20 @@ class Nodes:
                 tuple(sorted({*self.pool(among), *self.passed_over})),
                 self.schedulable.intersection(self.pool(among)),
                 Counter(self.passed_over.values()),
+            ),
+        )
+
+    def not_asked(self, among: str) -> Sequence[tuple[NodeName, str]]:
+        """Who can take nothing or is not of a pool, and why, in order."""
+        if among == "all" or not self.seen:
+            return [*self.passed_over.items()]
+        return self._of_labels(
+            f"not among {among}",
+            lambda: sorted(
+                {
+                    **self.passed_over,
+                    **{name: "other_class" for name in self.seen if self.class_of(name) != among},
+                }.items()
             ),
         )
 

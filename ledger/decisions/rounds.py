@@ -46,9 +46,7 @@ def answer(world: World) -> Sequence[Answered]:
         outcomes[0] = subject, branch, replace(outcome, round=of_all)
     return [
         *(
-            Answered(
-                subject, SYSTEM, version, inputs, branch, outcome, _moved(world, came, outcome)
-            )
+            Answered(subject, SYSTEM, version, inputs, branch, outcome, _moved(world, outcome))
             for subject, branch, outcome in outcomes
         ),
         *(
@@ -139,14 +137,14 @@ def _allocations(
         )
 
 
-def _moved(world: World, came: Came, outcome: Allocation | Eviction) -> int:
-    """How many tasks came to other nodes than those they were lost with since the last decision."""
-    subject = Subject(f"{outcome.namespace}/{outcome.job}")
-    # Whoever is evicted in this round has that decision in between.
-    if isinstance(outcome, Eviction) or subject in came.losses:
+def _moved(world: World, outcome: Allocation | Eviction) -> int:
+    """How many of the tasks that were lost with a node are placed, on another one.
+
+    Whoever is evicted has not moved: it waits like others, and what it had went to somebody else.
+    """
+    if isinstance(outcome, Eviction):
         return 0
-    lost = world.jobs.of[subject].lost
+    lost = world.jobs.of[Subject(f"{outcome.namespace}/{outcome.job}")].lost
     there = Counter(Subject(f"{placed.cluster}/{placed.node}") for placed in outcome.tasks)
-    more = sum(max(0, count - lost.get(node, 0)) for node, count in there.items())
-    fewer = sum(max(0, count - there[node]) for node, count in lost.items())
-    return min(more, fewer)
+    left = Counter(lost[placed.task] for placed in outcome.tasks if placed.task in lost)
+    return min((there - left).total(), (left - there).total())

@@ -80,6 +80,7 @@ class NodeReclaiming:
 
     cluster: ClusterName
     name: NodeName
+    uid: Uid | None
     notice_seconds: int
 
 

@@ -84,6 +84,8 @@ class ReplicaFailed:
 
     volume: str
     replica: str
+    uid: Uid | None
+    """Of the volume; None: of whichever is in force."""
     reusable: bool
 
 
@@ -93,3 +95,4 @@ class ReplicaRecovered:
 
     volume: str
     replica: str
+    uid: Uid | None

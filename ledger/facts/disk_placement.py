@@ -74,8 +74,9 @@ class Step:
     disks: tuple[Weighed, ...]
     """Of the node that won."""
     losers: Losers
-    """Nodes and disks that could not be weighed: a code and the numbers that were compared, or the
-    rung and the replicas that keep others away."""
+    """Nodes and disks that could not be picked: a code and the numbers that were compared, or the
+    rung and the replicas that keep others away. One that is ``infeasible`` is a candidate all the same: it has
+    fewer usable bytes than the replica takes, and counts in the scores."""
 
     @property
     def node_score(self) -> str | None:

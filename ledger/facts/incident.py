@@ -5,6 +5,9 @@
 ``share_base_kept``        a node wanted to be divided into other pieces while some were given out
 ``late_confirmation``      pods came whose reservations had been given up; they count again, so that there
                            may be more on-demand than are due, and never fewer
+``weight_invalid``         a quota says a weight of its namespace that is none, and counts as 1
+``guarantee_infeasible``   queues are guaranteed more than the last round that placed or evicted had to share
+                           out; each resource, and by how much
 
 An incident says what is so. It moves nothing, and nothing is to be answered: what the book does
 about it is told in ``ledger.reducers.incidents``.
@@ -17,10 +20,19 @@ from ledger.facts.canonical import Plain
 from ledger.facts.reason import Cause
 from ledger.units import Subject
 
-What = Literal["over_committed", "pods_beyond_instances", "share_base_kept", "late_confirmation"]
+What = Literal[
+    "over_committed",
+    "pods_beyond_instances",
+    "share_base_kept",
+    "late_confirmation",
+    "weight_invalid",
+    "guarantee_infeasible",
+]
 """The names are public: ``ledger_api.incidents.kind`` shows them."""
 
-LASTING: Final[frozenset[What]] = frozenset({"over_committed", "pods_beyond_instances"})
+LASTING: Final[frozenset[What]] = frozenset(
+    {"over_committed", "pods_beyond_instances", "weight_invalid", "guarantee_infeasible"}
+)
 """What is so until it ends; the others are over once they are recorded."""
 
 
@@ -30,9 +42,9 @@ class Incident:
 
     what: What
     node: Subject
-    """Where: a node, or the ReplicaSet of pods that came late."""
-    numbers: tuple[tuple[str, int], ...]
-    """By how much, sorted by name."""
+    """Where: a node, the ReplicaSet of pods that came late, a quota, or the fleet."""
+    numbers: tuple[tuple[str, int | str], ...]
+    """By how much, sorted by name; text is what was told and is no number."""
     because: tuple[Cause, ...] = ()
     """Nobody asks for an incident."""
 

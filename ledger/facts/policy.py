@@ -2,7 +2,8 @@
 
 A fleet's first policy is part of its genesis, in full, so a default that changes later never
 reaches it; from then on only a recorded change does. ``merge`` goes field by field: what a change
-does not name stays, what it names with None goes back to the fleet's own default.
+does not name stays, what it names with None goes back to the fleet's own default. A section that may be
+off, as the history is, is on once anything of it is named, and forgets all of it with None.
 
 What the settings mean is said where they are used: docs/events.md lists them for people.
 """
@@ -184,12 +185,14 @@ class Policy:
     """True: events are folded, nothing but admission is asked."""
 
 
-PolicyValue = (
-    bool | int | str | Fraction | History | tuple[str, ...] | tuple[Toleration, ...] | None
-)
+PolicyValue = bool | int | str | Fraction | tuple[str, ...] | tuple[Toleration, ...] | None
 PolicyChange = tuple[tuple[str, PolicyValue], ...]
 """Settings by dotted path (``division.inertia``, ``hold``), sorted; a path names a whole section
-only to take it back to its defaults: ``("grace", None)``."""
+only to take it back to its defaults, ``("grace", None)``, or, of one that may be off, to say that
+it is on, ``("fairshare.history", True)``."""
+
+_MAY_BE_OFF: Final[Mapping[str, object]] = {"history": History()}
+"""By its name, a section that is None while it is off, and what it begins with."""
 
 
 def merge(policy: Policy, change: PolicyChange, *, default: Policy) -> Policy:
@@ -214,13 +217,18 @@ def from_plain(plain: Mapping[str, Any]) -> Policy:
 
 
 def _put(whole: Any, name: str, rest: str, value: PolicyValue, default: Any) -> Any:
-    before = getattr(whole, name)
+    before, usual = getattr(whole, name), getattr(default, name)
     after: Any
+    if name in _MAY_BE_OFF and (rest or value is not None):
+        usual = _MAY_BE_OFF[name] if usual is None else usual
+        before = usual if before is None else before
     if rest:
         inner, _, deeper = rest.partition(".")
-        after = _put(before, inner, deeper, value, getattr(default, name))
+        after = _put(before, inner, deeper, value, usual)
+    elif value is None:
+        after = usual
     else:
-        after = getattr(default, name) if value is None else value
+        after = before if name in _MAY_BE_OFF else value
     return replace(whole, **{name: after})
 
 
@@ -255,8 +263,8 @@ def _read(name: str, default: Any, plain: Any) -> Any:
         return None
     if name in {"alpha", "kappa", "decay", "past_weight"}:
         return Fraction(plain[0], plain[1])
-    if name == "history":
-        return _read_section(History(), plain)
+    if name in _MAY_BE_OFF:
+        return _read_section(_MAY_BE_OFF[name], plain)
     if name == "tolerations":
         return tuple(Toleration(**toleration) for toleration in plain)
     if is_dataclass(default):

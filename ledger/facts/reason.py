@@ -82,7 +82,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Losers:
-    """Who could not even be weighed: how many for each reason, and the first of them by name."""
+    """Who got nothing, or could not take enough: how many for each reason, and the first of them by name."""
 
     counts: tuple[tuple[str, int], ...] = ()
     named: tuple[tuple[str, str], ...] = ()

@@ -62,6 +62,8 @@ SESSION: Final = {
     "idle_in_transaction_session_timeout": "15s",
     # Who has waited for a fleet's lock reads its head next, and must not read it as it was before.
     "default_transaction_isolation": "read committed",
+    # A row that a policy of somebody's hides would be verified by nobody and shown to everybody else.
+    "row_security": "off",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",

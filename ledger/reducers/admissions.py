@@ -274,6 +274,7 @@ def _came_late(world: World, replicaset: Subject, template: Template, pods: int)
         return world
     one = Contradiction(template.subject, "late_confirmation", replicaset)
     before = dict(world.incidents.untold.get(one, ())).get("pods", 0)
+    assert isinstance(before, int), f"{before} pods came late"
     told = incidents.found(world.incidents, one, (("pods", before + pods),))
     return replace(world, incidents=told)
 

@@ -51,11 +51,11 @@ def candidates(world: World, spec: DivisionSpec) -> Candidates:
 # Wishes are asked about again and again while no cluster changes as far as they can see.
 @lru_cache(maxsize=1 << 12)
 def _candidates(known: Map[ClusterName, Cluster], spec: DivisionSpec) -> Candidates:
-    named = _named(spec)
-    selects = named is None and bool(spec.cluster_selector)
+    names = named(spec)
+    selects = names is None and bool(spec.cluster_selector)
     clusters: list[ClusterName] = []
     passed_over: list[tuple[ClusterName, str]] = []
-    for name in sorted(known) if named is None else named:
+    for name in sorted(known) if names is None else names:
         cluster = known.get(name)
         if cluster is None:
             passed_over.append((name, "unknown"))
@@ -66,6 +66,17 @@ def _candidates(known: Map[ClusterName, Cluster], spec: DivisionSpec) -> Candida
         else:
             passed_over.append((name, "not_ready"))
     return Candidates(tuple(clusters), tuple(passed_over))
+
+
+def unmatched(world: World, spec: DivisionSpec) -> tuple[tuple[ClusterName, str], ...]:
+    """The clusters that a wish passes by because it selects others, in order.
+
+    Every cluster is looked at, so this is for those who say why nothing came of a wish.
+    """
+    if named(spec) is not None:
+        return ()
+    known = world.clusters
+    return tuple((name, "selector") for name in sorted(known) if not _matches(spec, known[name]))
 
 
 def list_under(
@@ -101,9 +112,9 @@ def touched(
         for subject in interested.get(hook, _NOBODY):
             spec = wish(world.workload(subject))
             assert spec is not None, f"{subject} is listed without a wish"
-            named = _named(spec) is not None
-            was = counted and (named or _matches(spec, before))
-            is_ = counts and (named or _matches(spec, after))
+            by_name = named(spec) is not None
+            was = counted and (by_name or _matches(spec, before))
+            is_ = counts and (by_name or _matches(spec, after))
             if was != is_:
                 due[Question("division", subject)] = _TOUCHED
     return Map(due)
@@ -122,12 +133,12 @@ def concerned(
         for subject in listed.get(hook, _NOBODY):
             spec = wish(world.workload(subject))
             assert spec is not None, f"{subject} is listed without a wish"
-            if _named(spec) is not None or _matches(spec, cluster):
+            if named(spec) is not None or _matches(spec, cluster):
                 found.add(subject)
     return sorted(found)
 
 
-def _named(spec: DivisionSpec) -> tuple[ClusterName, ...] | None:
+def named(spec: DivisionSpec) -> tuple[ClusterName, ...] | None:
     """The clusters that a wish names; None if it takes what matches instead."""
     if spec.clusters:
         return tuple(sorted(set(spec.clusters)))
@@ -144,9 +155,9 @@ def _matches(spec: DivisionSpec, cluster: Cluster | None) -> bool:
 def _hooks(spec: DivisionSpec | None) -> tuple[Hook, ...]:
     if spec is None:
         return ()
-    named = _named(spec)
-    if named is not None:
-        return tuple(("cluster", name) for name in named)
+    names = named(spec)
+    if names is not None:
+        return tuple(("cluster", name) for name in names)
     if spec.cluster_selector:
         # One label is enough to be found by; the others are checked when it is.
         return (("label", *spec.cluster_selector[0]),)

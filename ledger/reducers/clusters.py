@@ -22,6 +22,7 @@ from ledger.facts.cluster import (
     ClusterUpserted,
     InventoryListed,
     Labels,
+    NodeReclaiming,
     NodeRemoved,
     NodeUpserted,
 )
@@ -137,9 +138,9 @@ def node_upserted(world: World, subject: Subject, fact: NodeUpserted, *, source:
     return world if fact.schedulable else pods.node_cordoned(world, subject)
 
 
-def node_reclaiming(world: World, subject: Subject) -> World:
+def node_reclaiming(world: World, subject: Subject, fact: NodeReclaiming) -> World:
     """A node is about to be taken away."""
-    effect = objects.named(world.objects, Key("node", subject), uid=None)
+    effect = objects.named(world.objects, Key("node", subject), uid=fact.uid)
     if effect != "applied":
         return replace(world, last_effect=effect)
     if subject in world.rooms.reclaiming:

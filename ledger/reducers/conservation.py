@@ -20,10 +20,12 @@ from immutables import Map
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.incident import LASTING
+from ledger.facts.quota import QuotaUpserted
 from ledger.facts.workload import PodObserved
 from ledger.reducers.book import Book, Change, changed, short
 from ledger.reducers.deadlines import in_order
 from ledger.reducers.instances import holding, node_of, subject_of, workload_of
+from ledger.reducers.jobs import infeasible
 from ledger.reducers.objects import Key
 from ledger.reducers.open_proposals import grounds
 from ledger.reducers.pods import decided, held_beyond
@@ -284,6 +286,12 @@ def _contradictions(
         there = world.objects.fact("node", crew.node) is not None
         if is_beyond and there and decided(world, crew) is not None:
             found[crew.subject, f"pods_beyond_instances {crew.node}"] = 1
+    for noun, quota in world.objects.known:
+        fact = world.objects.fact(noun, quota)
+        if isinstance(fact, QuotaUpserted) and fact.invalid_weight is not None:
+            found[quota, f"weight_invalid {quota}"] = 1
+    if infeasible(world):
+        found[world.fleet, f"guarantee_infeasible {world.fleet}"] = 1
     return found
 
 

@@ -17,8 +17,9 @@ above nothing, or the order is edited, until it is served; a share of nothing fo
 
 When the life of a workload is over, what it holds stays until a decision gives it up; until then it is
 remembered what was decided about it, even if the workload is forgotten before. The life after it holds
-nothing of that: without a share it is asked nothing, whatever happens to it. A refusal ends by the event
-itself where nothing is held that a decision would be about.
+nothing of that: without a share it is asked nothing, whatever happens to it. What was lost and is not
+wanted any more is given up by a decision too, so that decisions alone tell what is where. A refusal ends by
+the event itself where a decision would be about nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -141,7 +142,7 @@ def shared(
             world = _put(world, subject, after)
         if otherwise and before.instances:
             world = proposals.may_be_short(world, [subject])
-        if because and (share or (after.instances and not after.over)):
+        if because and (share or ((after.instances or after.lost) and not after.over)):
             world = _ask(world, Question("deployment", subject), because)
         if share and fact is not None and fact.min_available is not None:
             touched = because | _EDITED if retargeted else because
@@ -195,7 +196,7 @@ def life_over(world: World, workload: Subject) -> World:
             continue
         world = proposals.all_released(world, subject)
         world = _put(world, subject, before._replace(share=0, waiting=(), ordered=False, over=True))
-        if before.instances:
+        if before.instances or before.lost:
             world = _ask(world, Question("deployment", subject), frozenset({"gone"}))
     return world
 
@@ -305,11 +306,6 @@ def _lost(world: World, subject: Subject, numbers: set[int]) -> World:
     after = before._replace(
         instances=kept, waiting=waiting, lost=(*before.lost, *(one.node for one in gone))
     )
-    fact = world.workload(before.workload)
-    if before.over and not kept and fact is not None:
-        # Nothing is left of the life that is over, so its refusal is nobody's.
-        world = _unrefused(world, subject)
-        after = after._replace(uid=fact.uid, lost=(), over=False)
     here = world
     world = with_holdings(_put(world, subject, after), exchanged(before.cluster, gone, ()))
     world = claims_replaced(here, world, before.workload, only=before.cluster)
@@ -347,9 +343,9 @@ def _unrefused(world: World, subject: Subject) -> World:
 
 def _with_deployed(world: World, subject: Subject, after: Deployed) -> World:
     world = _with(world, with_deployed(world.deployments, subject, after))
-    if subject in world.deployments.of:
-        return world
-    return forgotten(deficits.forgotten(world, subject), after.workload)
+    if not (after.share or after.instances):
+        world = deficits.forgotten(world, subject)
+    return world if subject in world.deployments.of else forgotten(world, after.workload)
 
 
 def _with(world: World, deployments: Deployments) -> World:

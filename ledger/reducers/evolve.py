@@ -211,7 +211,7 @@ def _said(world: World, source: str, subject: Subject, fact: Fact) -> World:
         case NodeRemoved():
             return clusters.node_removed(world, subject, fact, source=source)
         case NodeReclaiming():
-            return clusters.node_reclaiming(world, subject)
+            return clusters.node_reclaiming(world, subject, fact)
         case InventoryListed():
             return admissions.inventory_listed(clusters.listed(world, fact), fact)
         case WorkloadUpserted():

@@ -2,9 +2,10 @@
 
 A contradiction is recorded once, when it begins, and not again while it lasts. It ends with what
 made it, and one that comes back is another, unless both happen in one event: what is given back
-there in one step and taken in the next was never free. Two of the kinds last: that a node declares less
-than is held on it, whichever amounts those are; and that more pods of a workload are seen on a node
-than the ledger placed there. The others are over as soon as they are recorded: an upsert that would have
+there in one step and taken in the next was never free. Four of the kinds last: that a node declares less
+than is held on it, whichever amounts those are; that more pods of a workload are seen on a node
+than the ledger placed there; that a quota says a weight that is none, whichever; and that queues are
+guaranteed more than there is, of whichever resources. The others are over as soon as they are recorded: an upsert that would have
 changed the pieces of a node while some of them were given out, and pods that came after they were given up.
 
 Nothing is recorded here. ``ledger.decisions.decide`` records what is still untold once everything
@@ -24,15 +25,15 @@ from ledger.facts.incident import LASTING, Incident, What
 from ledger.reducers.replacing import replace
 from ledger.units import DecisionNumber, Subject
 
-Numbers = tuple[tuple[str, int], ...]
-"""By how much, sorted by name."""
+Numbers = tuple[tuple[str, int | str], ...]
+"""By how much, sorted by name; text is what was told and is no number."""
 
 
 class Contradiction(NamedTuple):
     """What contradicts the book, in the order in which it is recorded."""
 
     subject: Subject
-    """Whom the decision is about: the node, or a workload in a cluster."""
+    """Whom the decision is about: the node, a workload in a cluster, a quota, or the fleet."""
     what: What
     node: Subject
 

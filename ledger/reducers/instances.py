@@ -35,6 +35,8 @@ class Deployed(NamedTuple):
     """Lost ones that wait for another place, by number."""
     lost: tuple[NodeName, ...] = ()
     """The nodes of those that were lost since the last decision."""
+    awaited: tuple[NodeName, ...] = ()
+    """The nodes of those that had been lost before it, and that it left waiting."""
     ordered: bool = False
     """Whether so many instances on each node were ordered and not placed yet."""
     number: DecisionNumber | None = None
@@ -58,7 +60,8 @@ class Deployments:
     """All of them."""
 
     of: Map[Subject, Deployed]
-    """By workload@cluster: where there is a share, or something is held."""
+    """By workload@cluster: where there is a share, something is held, or was and no decision tells
+    that it is lost."""
     on: Map[Subject, Map[Subject, int]]
     """Who has how many instances on a node, by cluster/node."""
     clusters: Map[Subject, Map[ClusterName, None]]
@@ -157,10 +160,13 @@ def exchanged(
 
 
 def with_deployed(deployments: Deployments, subject: Subject, after: Deployed) -> Deployments:
-    """With what a subject now has; one that has nothing and is to have nothing is not kept."""
+    """With what a subject now has; one that has nothing and is to have nothing is not kept.
+
+    What it lost has to be told by a decision first.
+    """
     before = deployments.of.get(subject)
     of = deployments.of
-    if after.share or after.instances:
+    if after.share or after.instances or after.lost:
         of = of.set(subject, after)
     elif before is not None:
         of = of.delete(subject)

@@ -9,6 +9,10 @@ taken out of its queue has none meanwhile, but which of them are finished is kep
 Nobody waits for a round in a queue that is not known: such a job is asked about at once, and refused
 (``ledger.decisions.unknown_queue``) until the queue is there. What else it waits for is the business of rounds
 (``ledger.reducers.rounds``), and all that changes here and that they read is told to them.
+
+What people say of queues and quotas and cannot be is an incident while they say so: a weight that is none, and
+guarantees that are more than there is. How much there is only rounds find out, so the last one that told is
+believed; before the first of them nothing is said.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +28,9 @@ from ledger.facts.fair_share import USUAL_WEIGHT, RoundTold
 from ledger.facts.quota import QueueRemoved, QueueUpserted, QuotaRemoved, QuotaUpserted
 from ledger.facts.refusal import Refusal
 from ledger.facts.workload import WorkloadUpserted
-from ledger.reducers import objects, past_use, rounds
+from ledger.reducers import incidents, objects, past_use, rounds
 from ledger.reducers.book import Change
+from ledger.reducers.incidents import Contradiction, Numbers
 from ledger.reducers.objects import Key
 from ledger.reducers.replacing import replace
 from ledger.reducers.rooms import in_use, with_holdings
@@ -119,7 +124,8 @@ def finished(world: World, subject: Subject, task: int | None) -> World:
     marks = tasks.finished.mutate()
     for index in anew:
         marks[index] = None
-    world = _put(world, subject, replace(tasks, finished=marks.finish()))
+    lost = _not_among(tasks.lost, anew)
+    world = _put(world, subject, replace(tasks, finished=marks.finish(), lost=lost))
     return _nothing_waits(world, subject)
 
 
@@ -129,7 +135,7 @@ def nodes_lost(world: World, nodes: Iterable[Subject]) -> World:
         for subject in sorted(world.jobs.on.get(node, _NO_COUNTS)):
             running = world.jobs.of[subject].running
             there = sorted(index for index in running if running[index].node == node)
-            world = _lost(_released(world, subject, there), subject, node, len(there))
+            world = _lost(_released(world, subject, there), subject, node, there)
             world = _asked(world, subject, _OTHER_QUEUES)
     return world
 
@@ -151,7 +157,7 @@ def queue_upserted(world: World, subject: Subject, fact: QueueUpserted, *, sourc
             world = _not_asked(_knows_its_queue(world, job), job)
     elif replace(fact, revision=told.before.revision) == told.before:
         return world
-    return rounds.changed(world)
+    return rounds.changed(_guaranteed(world))
 
 
 def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source: str) -> World:
@@ -172,7 +178,25 @@ def queue_removed(world: World, subject: Subject, fact: QueueRemoved, *, source:
     )
     for job in sorted(waiting):
         world = _asked(world, job, _OTHER_QUEUES)
-    return rounds.changed(world)
+    return rounds.changed(_guaranteed(world))
+
+
+def infeasible(world: World) -> Numbers:
+    """Of which resources queues are guaranteed more than a round told last that there is, and by how much."""
+    total = world.jobs.told_total
+    if total is None:
+        return ()
+    guaranteed: dict[str, int] = {}
+    for name in world.jobs.queues:
+        fact = world.objects.fact("queue", Subject(name))
+        assert isinstance(fact, QueueUpserted), f"queue {name} is known and not there"
+        for resource, amount in fact.guarantee:
+            guaranteed[resource] = guaranteed.get(resource, 0) + amount
+    # Slots are a node's business, and nobody's share.
+    guaranteed.pop("pods", None)
+    there = total._asdict()
+    beyond = {name: amount - there.get(name, 0) for name, amount in guaranteed.items()}
+    return tuple((name, amount) for name, amount in sorted(beyond.items()) if amount > 0)
 
 
 def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, source: str) -> World:
@@ -181,6 +205,12 @@ def quota_upserted(world: World, subject: Subject, fact: QuotaUpserted, *, sourc
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world
+    if fact.invalid_weight is None:
+        world = _valid(world, subject)
+    else:
+        numbers = (("counts_as", USUAL_WEIGHT), ("told", fact.invalid_weight))
+        found = incidents.found(world.incidents, _no_weight(subject), numbers)
+        world = replace(world, incidents=found)
     return _weighed(world, fact.namespace, subject, fact.weight or 1)
 
 
@@ -190,7 +220,7 @@ def quota_removed(world: World, subject: Subject, fact: QuotaRemoved, *, source:
     world = replace(world, objects=told.objects, last_effect=told.effect)
     if told.effect != "applied":
         return world
-    return _weighed(world, fact.namespace, subject, 1)
+    return _weighed(_valid(world, subject), fact.namespace, subject, 1)
 
 
 def allocated(world: World, decision: Decision, allocation: Allocation) -> World:
@@ -208,7 +238,8 @@ def allocated(world: World, decision: Decision, allocation: Allocation) -> World
         on = on.set(node, there.set(subject, there.get(subject, 0) + 1))
         used = used_with(used, allocation.request, 1)
     world = replace(world, jobs=replace(world.jobs, on=on))
-    after = replace(tasks, running=running.finish(), held=used, lost=_NO_COUNTS)
+    lost = _not_among(tasks.lost, (placed.task for placed in allocation.tasks))
+    after = replace(tasks, running=running.finish(), held=used, lost=lost)
     world = with_holdings(_put(world, subject, after), _changes(allocation))
     key = QueueNamespace(tasks.queue, tasks.namespace)
     world = past_use.entered(world, key, allocation.request, len(allocation.tasks))
@@ -223,9 +254,7 @@ def evicted(world: World, decision: Decision, eviction: Eviction) -> World:
     """Tasks had to go, and wait again."""
     world = _told(world, eviction.round)
     gone = [evicted.task for evicted in eviction.tasks]
-    world = _taken_off(world, decision.subject, gone)
-    tasks = replace(world.jobs.of[decision.subject], lost=_NO_COUNTS)
-    return rounds.evicted(_put(world, decision.subject, tasks))
+    return rounds.evicted(_taken_off(world, decision.subject, gone))
 
 
 def refused(world: World, decision: Decision, refusal: Refusal) -> World:
@@ -242,7 +271,8 @@ def _edited(world: World, subject: Subject, was: Tasks, queue: str, replicas: in
     world = _released(world, subject, beyond)
     tasks = world.jobs.of[subject]
     done = _below(tasks.finished, replicas)
-    after = replace(tasks, queue=queue, replicas=replicas, finished=done)
+    lost = _not_among(tasks.lost, (index for index in tasks.lost if index >= replicas))
+    after = replace(tasks, queue=queue, replicas=replicas, finished=done, lost=lost)
     return _put(world, subject, after)
 
 
@@ -342,12 +372,22 @@ def _without(world: World, subject: Subject) -> World:
     return _not_asked(world, subject)
 
 
-def _lost(world: World, subject: Subject, node: Subject, count: int) -> World:
-    """So many tasks of a job were lost with a node."""
+def _lost(world: World, subject: Subject, node: Subject, indices: Sequence[int]) -> World:
+    """These tasks of a job were lost with a node."""
     tasks = world.jobs.of[subject]
-    lost = tasks.lost.set(node, tasks.lost.get(node, 0) + count)
-    world = _put(world, subject, replace(tasks, lost=lost))
+    lost = tasks.lost.mutate()
+    for index in indices:
+        lost[index] = node
+    world = _put(world, subject, replace(tasks, lost=lost.finish()))
     return _changed(world, world.jobs.of[subject])
+
+
+def _not_among(lost: Map[int, Subject], indices: Iterable[int]) -> Map[int, Subject]:
+    """Where lost tasks were, but for these: they are back, or not to come back."""
+    left = lost
+    for index in indices:
+        left = left.delete(index) if index in left else left
+    return left
 
 
 def _changed(world: World, tasks: Tasks) -> World:
@@ -481,7 +521,27 @@ def _told(world: World, told: RoundTold) -> World:
         told_weights=weights.finish(),
         shares=shares.finish(),
     )
-    return replace(world, jobs=jobs)
+    world = replace(world, jobs=jobs)
+    return world if told.total is None else _guaranteed(world)
+
+
+def _guaranteed(world: World) -> World:
+    """The World in which it is known whether queues are guaranteed more than there is."""
+    fleet, numbers = Subject(world.fleet), infeasible(world)
+    one = Contradiction(fleet, "guarantee_infeasible", fleet)
+    kept = world.incidents
+    found = incidents.found(kept, one, numbers) if numbers else incidents.over(kept, one)
+    return world if found is kept else replace(world, incidents=found)
+
+
+def _valid(world: World, quota: Subject) -> World:
+    """The World in which a quota says nothing of a weight that is none."""
+    found = incidents.over(world.incidents, _no_weight(quota))
+    return world if found is world.incidents else replace(world, incidents=found)
+
+
+def _no_weight(quota: Subject) -> Contradiction:
+    return Contradiction(quota, "weight_invalid", quota)
 
 
 def _put(world: World, subject: Subject, tasks: Tasks) -> World:

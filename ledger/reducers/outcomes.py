@@ -129,6 +129,7 @@ def _deployed(world: World, decision: Decision, decided: Deployment) -> World:
         share=before.share,
         instances=decided.instances,
         waiting=decided.waiting,
+        awaited=tuple(one.node for one in decided.waiting),
         ordered=decided.ordered,
         number=decision.number,
         target=decided.target,

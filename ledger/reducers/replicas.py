@@ -123,6 +123,9 @@ class Copies(NamedTuple):
     replicas: tuple[Replica, ...] = ()
     """In force, by number."""
     lost: tuple[Lost, ...] = ()
+    missed: tuple[Address, ...] = ()
+    """Where those were that events released and for whom no other came yet, whether a decision has told of
+    them or not, in the order in which they went."""
     over: bool = False
     """Whether the life that all of this belongs to is over."""
 
@@ -162,6 +165,14 @@ def host_name(cluster: ClusterName, node: NodeName) -> NodeName:
 def replica_name(volume: Subject, number: int) -> str:
     """What everybody calls a replica."""
     return f"{volume}-r{number}"
+
+
+def still_missed(missed: tuple[Address, ...], *, placed: int, lacking: int) -> tuple[Address, ...]:
+    """Whose places are still not taken once so many were placed for missing ones and so many lack.
+
+    Whoever went first is replaced first; if fewer are wanted, nobody waits for the last.
+    """
+    return missed[placed:][:lacking]
 
 
 def numbered(volume: Subject, copies: Copies, name: str) -> Replica | None:

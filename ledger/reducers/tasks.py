@@ -53,8 +53,8 @@ class Tasks:
     finished: Map[int, None]
     """For good, until another uid: placed or not."""
     held: Use
-    lost: Map[Subject, int]
-    """How many were lost with which node since something was decided about the job."""
+    lost: Map[int, Subject]
+    """Those that wait again because their node was lost, and which one that was."""
 
     @property
     def waiting(self) -> int:

@@ -57,6 +57,7 @@ from ledger.reducers.replicas import (
     rebuilds_less,
     replica_name,
     seen,
+    still_missed,
     volumes_on,
     with_copies,
     with_disk,
@@ -201,9 +202,12 @@ def removed(world: World, subject: Subject, fact: VolumeRemoved, *, source: str)
 def replica_failed(world: World, fact: ReplicaFailed) -> World:
     """A replica broke; whether it did before, and for good, tells what that changes."""
     volume = Subject(fact.volume)
+    effect = objects.named(world.objects, Key("volume", volume), uid=fact.uid)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
     found = _named(world, volume, fact.replica)
     if found is None:
-        return _unknown(world, volume)
+        return replace(world, last_effect="no_effect")
     copies, one = found
     if not fact.reusable:
         return _ask(_release(world, volume, copies, [one], "failed"), volume, _FAILED)
@@ -221,9 +225,12 @@ def replica_failed(world: World, fact: ReplicaFailed) -> World:
 def replica_recovered(world: World, fact: ReplicaRecovered) -> World:
     """A replica that had failed is healthy again, if it is still there."""
     volume = Subject(fact.volume)
+    effect = objects.named(world.objects, Key("volume", volume), uid=fact.uid)
+    if effect != "applied":
+        return replace(world, last_effect=effect)
     found = _named(world, volume, fact.replica)
     if found is None:
-        return _unknown(world, volume)
+        return replace(world, last_effect="no_effect")
     copies, one = found
     if not one.failed:
         return replace(world, last_effect="no_effect")
@@ -267,7 +274,15 @@ def decided(world: World, volume: Subject, placement: DiskPlacement) -> World:
     )
     used = 0 if before is None or before.over else before.used
     used = max([used, *(one.number for one in replicas)])
-    after = None if fact is None else Copies(fact.uid, placement.size, used, replicas)
+    missed = () if before is None or before.over else before.missed
+    missed = still_missed(
+        missed,
+        placed=sum(step.instead is None for step in placement.steps),
+        lacking=placement.wanted - len(replicas),
+    )
+    after = None
+    if fact is not None:
+        after = Copies(fact.uid, placement.size, used, replicas, missed=missed)
     world = settled(world, volume, after, complete=placement.complete)
     if not placement.complete and any(step.instead is not None for step in placement.steps):
         # A size that was refused first may fit where the replicas went then.
@@ -463,7 +478,9 @@ def _release(
         for one in gone
     ]
     world = replace(world, released=(*world.released, *released))
-    return _with(world, volume, copies._replace(replicas=left, lost=copies.lost + lost))
+    missed = copies.missed + tuple(one.at for one in gone)
+    after = copies._replace(replicas=left, lost=copies.lost + lost, missed=missed)
+    return _with(world, volume, after)
 
 
 def _replaced(world: World, volume: Subject, copies: Copies, now: Replica) -> World:
@@ -509,9 +526,3 @@ def _named(world: World, volume: Subject, name: str) -> tuple[Copies, Replica] |
         return None
     one = numbered(volume, copies, name)
     return None if one is None else (copies, one)
-
-
-def _unknown(world: World, volume: Subject) -> World:
-    """Nothing is known of a replica, or no more."""
-    effect = objects.named(world.objects, Key("volume", volume), uid=None)
-    return replace(world, last_effect="no_effect" if effect == "applied" else effect)

@@ -5,6 +5,8 @@ is looked for in its rows. Then both trees are made again from the rows, as ``le
 makes them from those of a database, and held against the ends of ranges and whatever was signed. So an
 archive whose files and manifest were rewritten together is found as far as its rows do not add up, or a
 signed end is not met; without such an end, or a root that the reader knows, nothing else would show it.
+What the manifest says of the fleet itself is held against the rows as far as they tell of it
+(``ledger.replay.manifest_claims``).
 
 An archive that begins later than the log begins with a tree that is believed until a root is met.
 """
@@ -37,6 +39,7 @@ from ledger.replay.leaves import (
     Row,
     leaf_hashes,
 )
+from ledger.replay.manifest_claims import Claims, unreadable
 from ledger.replay.recorded_tree import TreeInArchive
 from ledger.replay.report import Divergence, Report
 from ledger.replay.verify import OnProgress, Verified, add_page, reported
@@ -124,14 +127,16 @@ async def verify(
     """Look at every file of an archive, and recompute both trees from its rows."""
     brought = BroughtKeys(keys)
     begins = archive.manifest.begins
-    trouble = damage(archive) or _genesis(archive)
+    trouble = damage(archive) or unreadable(archive)
     if trouble is not None:
         return Verified(begins.events, begins.decisions, archive.through, trouble)
+    claims = Claims(archive.manifest)
     with seldom_collected():
-        events, trouble = await _events(archive, brought, on_progress)
+        events, trouble = await _events(archive, brought, claims, on_progress)
         if trouble is not None:
             return Verified(events, begins.decisions, archive.through, trouble)
         decided, trouble = await _decisions(archive, brought, on_progress)
+        trouble = trouble or claims.end(archive)
     return Verified(
         events,
         decided,
@@ -144,7 +149,7 @@ async def verify(
 
 
 async def _events(
-    archive: Archive, keys: BroughtKeys, on_progress: OnProgress | None
+    archive: Archive, keys: BroughtKeys, claims: Claims, on_progress: OnProgress | None
 ) -> tuple[merkle.Frontier, Divergence | None]:
     manifest = archive.manifest
     tree = _begun(archive, "events", keys)
@@ -153,7 +158,7 @@ async def _events(
         for rows in archive.event_rows(manifest.first, manifest.next, COLUMNS):
             trouble = await tree.expect(tree.frontier.size + len(rows))
             trouble = trouble or add_page(manifest.fleet, tree, rows, {}, clock)
-            trouble = trouble or _of_lives(archive, rows)
+            trouble = trouble or _of_lives(archive, rows) or claims.take(rows)
             if trouble is not None:
                 return tree.frontier, trouble
             clock = rows[-1][RECORDED_AT]
@@ -258,18 +263,6 @@ def _read(record: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _genesis(archive: Archive) -> Divergence | None:
-    """Whether what the fleet began with can be read, and is of this fleet."""
-    try:
-        _ = archive.genesis
-    except DamagedArchive:
-        document = archive.manifest.genesis.decode()
-        return Divergence(
-            "genesis_mismatch", 0, recorded=document, recomputed=archive.manifest.fleet
-        )
-    return None
 
 
 def _located(

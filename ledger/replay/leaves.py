@@ -26,7 +26,8 @@ PAGE: Final = 1000
 _LARGE: Final = 16 * 1024
 """Bytes of a payload that does not come with its page, but of an event with which a life begins."""
 
-POSITION, LEAF, PAYLOAD, INCARNATION, TYPE, SUBJECT, RECORDED_AT = 0, 1, 2, 3, 6, 7, 9
+POSITION, LEAF, PAYLOAD, INCARNATION, TYPE, SUBJECT = 0, 1, 2, 3, 6, 7
+EVENT_TIME, RECORDED_AT, REVISION = 8, 9, 10
 """Places of a row."""
 
 _HASHED: Final = 3

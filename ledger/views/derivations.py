@@ -300,6 +300,33 @@ async def last_said(
     return found
 
 
+_DISKS_NOW: Final = (
+    "SELECT cluster, node, disk FROM ledger_api.disk_books"
+    " WHERE fleet = $1 AND cluster = $2 AND node = $3 ORDER BY disk"
+)
+_DISKS_THEN: Final = (
+    "SELECT cluster, node, disk FROM ledger_api.disk_books_as_of($1, $4)"
+    " WHERE fleet = $1 AND cluster = $2 AND node = $3 ORDER BY disk"
+)
+
+
+async def disks_on(
+    connection: asyncpg.Connection, fleet: str, node: str, *, at: int = NEWEST
+) -> list[str]:
+    """The disks that a node has, or had by a position; its cluster goes before its name, if it has one."""
+    cluster, _, name = node.rpartition("/")
+    if "/" in cluster or at < 0:
+        return []
+    rows = await connection.fetch(
+        _DISKS_NOW if at == NEWEST else _DISKS_THEN,
+        fleet,
+        cluster,
+        name,
+        *(() if at == NEWEST else (at,)),
+    )
+    return ["/".join(filter(None, row)) for row in rows]
+
+
 async def last_setting(
     connection: asyncpg.Connection, fleet: str, name: str, *, at: int = NEWEST
 ) -> Told | None:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from ledger.cli.bench.main import app
@@ -9,6 +10,7 @@ from ledger.cli.bench.main import app
 PARTS = {"read", "wait", "lock", "append", "decide", "reply"}
 
 
+@pytest.mark.postgres
 def test_the_webhook_is_asked_and_every_split_is_counted() -> None:
     parts = ("batches", "burst-reading")
 

@@ -18,6 +18,10 @@ from ledger.cli.simulator.sizes import Mix, Sizes
 from ledger.log import lines
 from ledger.log.database import Connection, connect
 from ledger.units import FleetName
+from ledger.views.differences import Refused
+from tests.cli.test_explain import line
+from tests.cli.test_explain_place import node
+from tests.cli.test_explain_the_present import cart
 from tests.engine.deciding import decide_all
 from tests.events_for_tests import cluster_line, workload_line
 from tests.postgres import Postgres
@@ -140,6 +144,22 @@ async def test_the_decisions_that_did_it_lie_in_between(reader: Connection) -> N
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_events_are_named_beside_decisions_where_they_took_what_these_had_left(
+    reader: Connection, last: int
+) -> None:
+    for a, b in ((200, 900), (900, 2_500), (1_000, 1_400), (2_500, last)):
+        for one in (await difference(reader, "demo", a, b)).changes:
+            rows = await reader.fetch(
+                "SELECT concat_ws('/', nullif(cluster, ''), node, disk) AS place, count"
+                "  FROM ledger_api.placements_as_of('demo', coalesce((SELECT position"
+                "       FROM ledger_api.decisions WHERE number = $1), $2))"
+                " WHERE kind = $3 AND subject = $4",
+                *(max(one.decisions, default=None), a, one.kind, one.subject),
+            )
+            assert one.by_events == ({row["place"]: row["count"] for row in rows} != one.after)
+
+
+@pytest.mark.asyncio(loop_scope="module")
 async def test_tasks_that_rounds_placed_are_told(reader: Connection, last: int) -> None:
     found = await difference(reader, "demo", BEFORE, last)
 
@@ -227,8 +247,10 @@ def test_the_totals_say_of_what_they_are(capsys: pytest.CaptureFixture[str]) -> 
             first=0,
             behind=4,
             changes=(
-                Change("division", "shop/cart", {"c1": 4}, {"c1": 2, "c2": 2}, 2, (1,), None),
-                Change("deployment", "shop/cart@c1", {"n1": 4}, {"n2": 2}, 2, (2,), None),
+                Change(
+                    "division", "shop/cart", {"c1": 4}, {"c1": 2, "c2": 2}, 2, (1,), False, None
+                ),
+                Change("deployment", "shop/cart@c1", {"n1": 4}, {"n2": 2}, 2, (2,), True, None),
             ),
             unchanged=1,
             tasks=(
@@ -270,6 +292,34 @@ def test_a_division_ends_with_its_workload_and_a_refusal_when_it_is_served(
     assert said["refusals_closed"][0]["resolved_by"] == said["decisions"][0]
     assert "REFUSED SINCE" in again.stdout
     assert "c1  0 -> 3" in again.stdout
+
+
+def test_a_decision_is_not_said_to_have_done_what_an_event_did_after_it(
+    database_url: str,
+) -> None:
+    gone = line("cluster.cluster.removed", "c1", name="c1")
+    history = [cluster_line(1), node("c1", "n1"), cart(1, 2), cart(2, 4), gone]
+    asyncio.run(decided(database_url, history))
+
+    said = json.loads(asked(database_url, "2", "4", "--json").stdout)
+    told = asked(database_url, "2", "4").stdout
+
+    of_nodes = next(one for one in said["changes"] if one["kind"] == "deployment")
+    assert (of_nodes["before"], of_nodes["after"]) == ({"c1/n1": 2}, {})
+    assert of_nodes["by_events"]
+    (number,) = of_nodes["decisions"]
+    assert f"deployment of shop/cart@c1, by #{number} and by events\n    c1/n1  2 -> 0" in told
+
+
+def test_a_kind_is_spelled_alike_in_all_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = Refused(6, 3, "disk_placement", "orders", "anti_affinity", "{}", 7, 4)
+    change = Change("disk_placement", "orders", {}, {"n1/d1": 1}, 0, (5,), False, None)
+    show(Difference("test", 0, 9, 0, 8, (change,), 0, (), (refused,), (refused,), 0))
+
+    told = capsys.readouterr().out
+
+    assert told.count("disk placement of orders") == 3
+    assert "disk_placement" not in told
 
 
 def test_times_do_as_well_and_the_earlier_one_comes_first(database_url: str) -> None:

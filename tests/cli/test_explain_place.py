@@ -298,3 +298,83 @@ def test_a_name_that_several_clusters_have_is_refused_with_all_of_them(database_
     assert "ambiguous: n1 may be any of these places: c1/n1, c2/n1" in several.stderr
     assert one.exit_code == part.exit_code == 0
     assert "on c1/n1" in part.stdout
+
+
+ROOMLESS = [
+    *(disk("c1", f"n{number}", "d1", "90Gi") for number in (1, 2)),
+    disk("c1", "n3", "d1", "35Gi"),
+    line("disk.volume.upserted", "orders", name="orders", size="40Gi", replicas=1),
+]
+"""A disk that passes the filters and has too little room; its node is known by nothing else."""
+
+
+def test_a_disk_that_passes_the_filters_and_has_too_little_room_lost(database_url: str) -> None:
+    settle(database_url, ROOMLESS)
+
+    told = json.loads(asked(database_url, "orders", "--json").stdout)["sections"]
+
+    assert "for orders-r1: 2 of 3 disks that passed the filters had room for it" in told["known"]
+    why = "has fewer usable bytes than a replica takes (infeasible, 35Gi against 40Gi)"
+    assert f"orders-r1 not on c1/n3/d1: {why}" in told["losers"]
+    for place in ("c1/n3", "c1/n3/d1", "n3"):
+        assert why_not(database_url, "orders", place) == (
+            "lost",
+            f"#0 did not put orders-r1 there; c1/n3/d1: {why}",
+        )
+
+
+def test_a_disk_without_room_on_a_node_that_has_another_is_told_of_its_own_room(
+    database_url: str,
+) -> None:
+    settle(database_url, [*ROOMLESS[:-1], disk("c1", "n2", "d2", "35Gi"), ROOMLESS[-1]])
+
+    assert "infeasible, 35Gi against 40Gi" in why_not(database_url, "orders", "c1/n2/d2")[1]
+    assert "infeasible, 35Gi" in why_not(database_url, "orders", "c1/n3")[1]
+
+
+def test_a_node_that_is_known_by_its_disks_is_spoken_of(database_url: str) -> None:
+    settle(database_url, [*WORKLOAD, disk("c1", "n7", "d1", "90Gi")])
+
+    verdict, said = why_not(database_url, "shop/cart", "c1/n7")
+    before = why_not(database_url, "shop/cart", "c1/n7", "--at", "4")
+
+    assert verdict == "not_asked"
+    assert said == "c1/n7 was not asked: what is said of it now came after #1 was decided"
+    assert before == ("unknown", "c1/n7 was not asked: no event by then speaks of it")
+
+
+def test_a_disk_went_with_its_node_or_its_cluster(database_url: str) -> None:
+    gone = line("cluster.node.removed", "c1/n2", cluster="c1", name="n2")
+    settle(database_url, [*VOLUME[:-1], gone, VOLUME[-1]])
+
+    answer = asked(database_url, "orders", "--why-not", "c1/n2/d1", "--json")
+    settle(database_url, [line("cluster.cluster.removed", "c1", name="c1")])
+    later = asked(database_url, "orders", "--why-not", "c1/n3/d1", "--json")
+    node_later = asked(database_url, "orders", "--why-not", "c1/n2/d1", "--json")
+
+    assert json.loads(answer.stdout)["why_not"]["lines"] == [
+        "c1/n2/d1 was not asked: it was not there any more when #0 was decided",
+        "c1/n2 was removed by event 9",
+    ]
+    assert json.loads(later.stdout)["why_not"]["verdict"] == "lost"
+    assert json.loads(node_later.stdout)["why_not"]["lines"][1:] == [
+        "c1 was removed by event 11",
+    ]
+
+
+def test_a_node_that_may_have_been_weighed_behind_the_first_is_not_said_to_be_unasked(
+    database_url: str,
+) -> None:
+    many = [disk("c1", f"n{number:02}", "d1", f"{90 - number}Gi") for number in range(30)]
+    late = disk("c1", "n99", "d1", "1Gi")
+    settle(database_url, [*many, VOLUME[-1], late])
+
+    verdict, said = why_not(database_url, "orders", "c1/n29/d1")
+
+    assert verdict == "not_named"
+    assert said == (
+        "if c1/n29/d1 was weighed for orders-r1 in #0, it came behind the first 17, which are those"
+        " that the record names; `--full` has all"
+    )
+    assert why_not(database_url, "orders", "c1/n16/d1")[0] == "lost"
+    assert why_not(database_url, "orders", "c1/n99/d1")[0] == "not_asked"

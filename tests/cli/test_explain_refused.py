@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tests.cli.test_explain import asked, line, settle
 from tests.cli.test_explain_place import disk, node
 from tests.cli.test_explain_the_present import explained
-from tests.events_for_tests import cluster_line
+from tests.events_for_tests import cluster_line, policy_line
 
 GI = 2**30
 
@@ -171,17 +171,42 @@ def test_a_disk_placement_names_the_refusal_of_the_rest(database_url: str) -> No
 
 
 def test_how_much_moved_agrees_with_the_moves_beside_it(database_url: str) -> None:
-    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="8Gi")])
+    hold = policy_line(1, hold=True)
+    settle(
+        database_url,
+        [
+            *ONE_NODE[:-1],
+            hold,
+            gone("n1"),
+            gone("n2"),
+            node("c1", "n1", of="again", memory="1Gi"),
+            node("c1", "n2", of="again", memory="3Gi"),
+            node("c1", "n3", memory="2Gi"),
+            again(hold, "over", hold=False),
+        ],
+    )
 
     told = explained(database_url, "shop/web@c1")
     said = asked(database_url, "shop/web@c1").stdout
 
-    assert "instance 4 from n2 to n1: its node was lost" in told["sections"]["steps"]
-    assert told["record"]["moved"] == 0
+    assert "instance 4 from n2 to n3: its node was lost" in told["sections"]["steps"]
+    assert told["record"]["moved"] == 2
     assert told["sections"]["changed"][-1].endswith(
-        "; moved 0 net, node by node: 2 instances on another node than before"
+        "; moved 2 net, node by node: 4 instances on another node than before"
     )
-    assert "; moved 0 net\n" in said
+    assert "; moved 2 net\n" in said
+
+
+def test_what_comes_back_to_its_node_beside_others_that_moved_is_told(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), node("c1", "n1", of="again", memory="8Gi")])
+
+    told = explained(database_url, "shop/web@c1")
+
+    assert "instance 4 from n2 to n1: its node was lost" in told["sections"]["steps"]
+    assert told["record"]["moved"] == 2
+    assert told["sections"]["changed"][-1].endswith(
+        "; moved 2 net, node by node: 6 came and 6 left"
+    )
 
 
 def test_what_was_lost_and_came_to_the_same_node_again_says_so(database_url: str) -> None:
@@ -194,6 +219,57 @@ def test_what_was_lost_and_came_to_the_same_node_again_says_so(database_url: str
     assert told["sections"]["changed"][-1].endswith(
         "; moved 0 net, node by node: 4 came and 4 left"
     )
+
+
+def test_what_was_lost_earlier_moves_with_the_decision_that_places_it(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, node("c1", "n3", memory="8Gi")])
+
+    first, then = [
+        explained(database_url, "shop/web@c1", "--kind", "deployment", "--at", at)
+        for at in ("4", "5")
+    ]
+
+    assert first["record"]["moved"] == 1
+    assert first["sections"]["changed"][-1].endswith("; moved 1")
+    assert then["record"]["moved"] == 2
+    assert then["sections"]["changed"][-1].endswith("; moved 2")
+
+
+def test_what_was_lost_for_good_is_told_where_it_was(database_url: str) -> None:
+    settle(database_url, [*ONE_NODE, gone("n1"), web(2, 0, weights={"c1": 1})])
+
+    told = explained(database_url, "shop/web@c1")
+
+    assert told["record"]["branch"] == "given_up"
+    assert told["sections"]["changed"][1] == "n1         4    0    +0    -4"
+    assert told["sections"]["changed"][-1].endswith("; moved 0")
+
+
+def test_a_replica_that_comes_for_one_that_was_released_before_has_moved(
+    database_url: str,
+) -> None:
+    volume = line("disk.volume.upserted", "orders", name="orders", size="10Gi", replicas=1)
+    failed = line("disk.replica.failed", "orders/orders-r1", volume="orders", replica="orders-r1")
+    off = disk("c1", "n1", "d1", "1Gi")
+    settle(
+        database_url,
+        [
+            cluster_line(1),
+            node("c1", "n1", memory="4Gi"),
+            disk("c1", "n1", "d1", "90Gi"),
+            volume,
+            again(off, "full"),
+            failed,
+            node("c1", "n2", memory="4Gi"),
+            disk("c1", "n2", "d1", "90Gi"),
+        ],
+    )
+
+    told = explained(database_url, "orders")
+
+    assert told["record"]["moved"] == 1
+    assert told["sections"]["changed"][0] == "orders-r2: nowhere -> c1/n2/d1"
+    assert told["sections"]["changed"][-1].endswith("; moved 1")
 
 
 def test_a_replica_in_place_of_one_on_the_same_disk_did_not_move_and_came(
@@ -289,3 +365,97 @@ def test_who_was_not_weighed_did_not_lose_to_a_stronger_claim(database_url: str)
         f"{cluster}: got none: it had none, and fewer are divided by what is held (no_weight)"
         for cluster in ("c2", "c3")
     ]
+
+
+def deployed(name: str, replicas: int, deploy: Mapping[str, object], **request: object) -> bytes:
+    """A workload on the nodes of one cluster."""
+    return line(
+        "workload.workload.upserted",
+        f"shop/{name}",
+        namespace="shop",
+        name=name,
+        uid=f"uid-{name}",
+        kind="Deployment",
+        replicas=replicas,
+        request=request,
+        cluster="c1",
+        deploy={"strategy": "AUTO", **deploy},
+    )
+
+
+def said_of(told: dict[str, object], section: str) -> list[str]:
+    sections = told["sections"]
+    assert isinstance(sections, dict)
+    lines: list[str] = sections[section]
+    return lines
+
+
+OTHER_NODES = (
+    "It waits for other nodes of c1, or for another wish: more room on those there are is not"
+    " enough."
+)
+
+
+def test_where_no_room_helps_none_is_promised_to(database_url: str) -> None:
+    limited = deployed("web", 3, {"nodes_limit": 1}, memory=1)
+    odd = deployed("odd", 1, {}, memory=1, cpu="333m", cpu_bind=True)
+    settle(database_url, [cluster_line(1), node("c1", "n1"), node("c1", "n2"), limited, odd])
+
+    by_limit, by_pieces = (explained(database_url, number, "--full") for number in ("0", "1"))
+
+    assert said_of(by_limit, "steps") == [
+        "the limit on a node lets fewer be on the nodes there are (insufficient_resource).",
+        "numbers: growth found 2, growth short limit 1, growth wanted 3",
+        "short by 1 (growth limit)",
+        "short by 1 (growth)",
+        OTHER_NODES,
+    ]
+    assert said_of(by_limit, "losers") == [
+        "n1: takes no more by the limit (at_limit)",
+        "n2: takes no more by the limit (at_limit)",
+    ]
+    assert said_of(by_pieces, "steps")[0] == (
+        "what it asks for of cpu is whole pieces of a core on no node (insufficient_resource)."
+    )
+    assert said_of(by_pieces, "steps")[-1] == OTHER_NODES
+    assert said_of(by_pieces, "losers")[0] == (
+        "n1: has cores in pieces of which what is wanted is no whole number (not_whole_pieces)"
+    )
+
+
+def test_where_room_helps_it_is_told_on_which_nodes(database_url: str) -> None:
+    mixed = deployed("mix", 1, {}, memory=11)
+    nodes = [node("c1", "n1", memory=1000, pods=0), node("c1", "n2", memory=1)]
+    settle(database_url, [cluster_line(1), *nodes, mixed])
+
+    told = explained(database_url, "0", "--full")
+
+    assert said_of(told, "steps")[0] == "the nodes have too little room (insufficient_resource)."
+    assert said_of(told, "steps")[-1] == "It waits for nodes of c1, or for room on them."
+    assert said_of(told, "losers") == [
+        "n1: has too few places for pods for what is wanted (pods)",
+        "n2: has too little memory for what is wanted (memory)",
+    ]
+
+
+def test_nodes_that_take_no_new_work_are_told_to_be_of_no_help(database_url: str) -> None:
+    away = deployed("away", 1, {"node_selector": {"k": "v"}}, memory=1)
+    settle(database_url, [cluster_line(1), node("c1", "n1"), away])
+
+    assert said_of(explained(database_url, "0"), "steps")[-1] == (
+        "It waits for nodes of c1 that take new work for it."
+    )
+
+
+def test_caps_that_are_too_small_are_no_room(database_url: str) -> None:
+    capped = again(web(1, 6, weights=BOTH), "capped", deploy=None)
+    event = json.loads(capped)
+    event["data"]["division"]["caps"] = {"c1": 3, "c2": 3}
+    settle(database_url, [cluster_line(1), json.dumps(event).encode()])
+
+    told = explained(database_url, "0")
+
+    assert said_of(told, "steps")[0] == (
+        "the caps of the clusters it may go to let fewer be there (insufficient_capacity)."
+    )
+    assert said_of(told, "steps")[-1] == "It waits for a cluster that it may go to."

@@ -278,3 +278,51 @@ def test_a_time_behind_the_log_is_that_of_its_last_event(database_url: str) -> N
     last = explained(database_url, "shop/cart", "--at", "3")
 
     assert explained(database_url, "shop/cart", "--at", "2030-01-01") == last
+
+
+TAKEN = [
+    cluster_line(1),
+    line("cluster.node.upserted", "c1/n1", cluster="c1", name="n1", cpu="4", memory=100),
+    cart(1, 2),
+    cluster_line(3),
+    line("cluster.cluster.removed", "c1", name="c1"),
+    cluster_line(4),
+]
+"""An event takes all that a decision had placed, and no decision follows."""
+
+
+def test_where_an_event_took_everything_it_is_said_that_nothing_is_there(database_url: str) -> None:
+    settle(database_url, TAKEN)
+    nothing = "nothing: event 4 took the last of it, ledger.cluster.cluster.removed.v1 c1"
+
+    now = explained(database_url, "shop/cart@c1")
+    then = explained(database_url, "shop/cart@c1", "--at", "4")
+    before = explained(database_url, "shop/cart@c1", "--at", "3")
+
+    assert now["places"] == then["places"] == []
+    assert now["sections"]["now"] == then["sections"]["then"] == [nothing]
+    assert len(before["sections"]["then"]) == 2
+    assert f"NOW\n  {nothing[:60]}" in asked(database_url, "shop/cart@c1").stdout
+
+
+def test_where_a_decision_left_nothing_it_is_named(database_url: str) -> None:
+    settle(database_url, [*TAKEN[:3], cart(2, 0)])
+
+    told = explained(database_url, "shop/cart@c1")
+
+    assert told["sections"]["now"] == [f"nothing: #{told['number']} left nothing in force"]
+
+
+def test_what_never_had_a_place_is_not_said_to_have_lost_it(database_url: str) -> None:
+    settle(database_url, [cart(1, 2)])
+
+    told = explained(database_url, "shop/cart")
+
+    assert told["places"] == []
+    assert not [one for one in told["sections"]["now"] if one.startswith("nothing")]
+
+
+def test_a_decision_by_itself_says_nothing_of_what_is_there(database_url: str) -> None:
+    settle(database_url, TAKEN)
+
+    assert "now" not in explained(database_url, "1")["sections"]

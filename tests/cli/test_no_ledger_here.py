@@ -91,6 +91,7 @@ def data() -> Iterator[Path]:
     asyncio.run(server.stop(place / "data", mode="immediate"))
 
 
+@pytest.mark.postgres
 def test_who_begins_a_ledger_makes_it_and_nobody_changes_one_of_an_earlier_release(
     data: Path,
 ) -> None:

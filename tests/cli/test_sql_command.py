@@ -133,6 +133,24 @@ def test_in_a_table_bytes_are_shown_by_their_beginning(database_url: str) -> Non
     assert (told["digest"], told["payload"]) == (digest, f"\\x{'7b' * 1234}")
 
 
+NUMBERS = (
+    "SELECT 20000::numeric AS a, 100000000000::numeric AS b, 1e-8::numeric AS c, 'nan'::numeric AS d,"
+    " '-infinity'::numeric AS e, 1.50::numeric AS f, 0::numeric AS g, ARRAY[20000, NULL]::numeric[] AS h"
+)
+
+
+def test_numbers_are_written_out_in_all_forms(database_url: str) -> None:
+    written = ["20000", "100000000000", "0.00000001", "NaN", "-Infinity", "1.50", "0"]
+
+    (told,) = sql(database_url, NUMBERS, "--json").stdout.splitlines()
+    _, row = sql(database_url, NUMBERS, "--csv").stdout.splitlines()
+    _, shown, _ = sql(database_url, NUMBERS).stdout.splitlines()
+
+    assert [*json.loads(told).values()] == [*written, ["20000", None]]
+    assert row == ",".join([*written, '"[20000, None]"'])
+    assert shown.split(maxsplit=7) == [*written, "[20000, None]"]
+
+
 def test_two_columns_of_one_name_are_shown_but_put_in_no_object(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -154,6 +172,7 @@ def test_a_number_too_large_for_a_decimal_is_text() -> None:
         ([largest, None], [largest, None]),
         ([larger, Decimal(1)], [str(larger), "1"]),
         ([Decimal("NaN")], ["NaN"]),
+        ([Decimal("1E+80"), Decimal("1E-8")], [f"1{0:080}", "0.00000001"]),
         ([Decimal("1E+5"), Decimal("0.001")], [Decimal(100_000), Decimal("0.001")]),
         ([], []),
     ):

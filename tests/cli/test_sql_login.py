@@ -39,6 +39,9 @@ OUT_OF_A_READERS_REACH = (
 )
 
 
+pytestmark = pytest.mark.postgres
+
+
 def test_whoever_has_another_role_of_the_ledger_is_more_than_a_reader() -> None:
     # The views do not know the log, so they list its roles themselves.
     assert {*readers.MORE_THAN_READING, "ledger_reader"} == {*get_args(Role)}

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from ledger.cli.commands import as_asked
 from ledger.cli.what_if import pictures
+from ledger.cli.what_if.telling import ROWS, size
 from ledger.log import lines
 from ledger.log.database import connect
 from tests.engine.deciding import decide_all
@@ -105,6 +106,24 @@ def test_the_same_answer_is_drawn_with_the_same_bytes(database_url: str, tmp_pat
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("most", "step"),
+    [
+        (0, 1),
+        (3, 1),
+        (5 * 2**30, 2**30),
+        (5 * 2**30 + 1, 2**31),
+        (900 * 2**30, 256 * 2**30),
+        (1000 * 2**30, 256 * 2**30),
+    ],
+)
+def test_ticks_of_bytes_are_whole_in_their_unit(most: int, step: int) -> None:
+    row = next(one for one in ROWS if one.told is size)
+
+    assert pictures.binary_step(pictures.Curve(row, [None, 1.0], [0.0, float(most)])) == step
+    assert size(step).partition(".")[2] in ("", "0Ki", "0Mi", "0Gi")
+
+
 def test_exit_codes_and_refusals_say_what_is_wrong(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +153,7 @@ def test_exit_codes_and_refusals_say_what_is_wrong(
         (("--against", str(tmp_path / "none")), 64, "not_a_branch"),
         (("--set", "hold=true", "--against", "x", "--keep", "x"), 64, "not_a_branch"),
         (("--set", "hold=true", "--keep", str(tmp_path / "no" / "x")), 78, "no such directory"),
-        (("--set", "hold=true", "--plot", "a.gif"), 78, ".png or .svg"),
+        (("--set", "hold=true", "--plot", "a.gif"), 64, ".png or .svg"),
         (("--set", "hold=true", "--plot", str(tmp_path / "no" / "x.png")), 78, "no such directory"),
     ):
         answer = asked(database_url, *said)

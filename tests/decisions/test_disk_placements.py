@@ -119,6 +119,72 @@ def test_a_record_names_the_first_losers_and_counts_the_others() -> None:
     assert step.losers.named == (("m1/n99/d", "actual_space 10 25"),)
 
 
+def test_a_disk_that_passes_the_filters_and_has_too_little_room_is_a_loser() -> None:
+    history = with_disks(30)
+    history.add_all(
+        *[disk_up("m1", f"s{n:02}", "d", available=60, reserved=30) for n in range(20)],
+        disk_up("m1", "n00", "e", available=60, reserved=30),
+    )
+
+    made = only(history.add(volume_up("pv", 1, size=40)))
+
+    (step,) = disk_placement_of(made).steps
+    assert on_disks(made) == {"pv-r1": "m1/n00/d"}
+    assert step.candidates == 51
+    assert step.losers.counts == (("infeasible", 21),)
+    assert step.losers.named == (
+        ("m1/n00/e", "infeasible 30 40"),
+        *((f"m1/s{n:02}/d", "infeasible 30 40") for n in range(LOSERS_NAMED - 1)),
+    )
+
+
+def test_where_no_disk_has_room_nobody_lost_with_the_one_that_is_taken() -> None:
+    history = History()
+    history.add(policy({"disk.over_provisioning_pct": 300}))
+    history.add_all(
+        *[disk_up("m1", f"n{n}", "d", available=60 + n, reserved=30) for n in range(20)]
+    )
+
+    made = only(history.add(volume_up("pv", 1, size=90)))
+
+    (step,) = disk_placement_of(made).steps
+    assert (step.rule, step.overcommitted) == ("most_usable", True)
+    assert on_disks(made) == {"pv-r1": "m1/n19/d"}
+    assert step.losers.counts == (("infeasible", 19),)
+    assert all(name != "m1/n19/d" for name, _ in step.losers.named)
+    assert len(step.losers.named) == LOSERS_NAMED
+
+
+def test_a_disk_of_the_volumes_own_node_that_has_too_little_room_is_a_loser_too() -> None:
+    history = with_disks(1)
+    history.add(policy({"disk.node_soft": True}))
+    history.add(volume_up("pv", 1, size=40))
+    history.add_all(disk_up("m1", "n00", "e", available=60, reserved=30), disk_up("m1", "n00", "f"))
+
+    made = only(history.add(volume_up("pv", 2, size=40)))
+
+    (step,) = disk_placement_of(made).steps
+    assert on_disks(made) == {"pv-r1": "m1/n00/d", "pv-r2": "m1/n00/f"}
+    assert step.losers.named == (
+        ("m1/n00/d", "anti_affinity used_node pv-r1"),
+        ("m1/n00/e", "infeasible 30 40"),
+    )
+
+
+def test_a_refusal_among_all_candidates_names_the_disks_that_have_too_little_room() -> None:
+    history = History()
+    history.add(policy({"disk.scope": "candidates", "disk.over_provisioning_pct": 300}))
+    history.add_all(*[disk_up("m1", f"n{n}", "d", available=60, reserved=30) for n in range(2)])
+
+    refusal = refusal_of(only(history.add(volume_up("pv", 1, size=90))))
+
+    assert refusal.reason == "replica scheduling failed"
+    assert refusal.losers.named == (
+        ("m1/n0/d", "infeasible 30 90"),
+        ("m1/n1/d", "infeasible 30 90"),
+    )
+
+
 def test_the_volumes_own_balance_goes_before_the_policy() -> None:
     history = with_disks(2)
     history.add(policy({"disk.alpha": Fraction(1, 3)}))

@@ -16,12 +16,12 @@ from ledger.reducers.world import World
 from tests.histories import History, disk_gone, disk_up, volume_up
 
 HOSTS = 40
-SIZES = (0, 10, 60, 90, 95, 150)
-"""Of some that all disks take, of some that few do not, and of some that few do."""
+SIZES = (0, 10, 60, 70, 90, 95, 150)
+"""Of some that all disks take, of some that few do not or have no room for, and of some that few do."""
 
 
 def told(total: Total) -> tuple[object, ...]:
-    return total.taking, total.nodes, total.disks, total.room, +total.codes
+    return total.taking, total.nodes, total.disks, total.room, total.infeasible, +total.codes
 
 
 def everything(ground: Ground) -> tuple[object, ...]:
@@ -48,7 +48,7 @@ def change(random: Random) -> Fact:
         name,
         zone=random.choice(["a", "b"]),
         maximum=random.choice([100, 100, 100, 100, 70, 200]),
-        available=random.choice([100, 80, 60, 10, 0]),
+        available=random.choice([100, 100, 100, 100, 80, 60, 10, 0]),
         tags=random.choice([(), ("ssd",)]),
         schedulable=random.random() < 0.9,
         node_ready=random.random() < 0.95,

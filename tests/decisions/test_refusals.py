@@ -4,6 +4,7 @@ import pytest
 
 from ledger.errors import AlgorithmMissing
 from ledger.facts.event import Fact
+from ledger.facts.workload import DivisionSpec
 from tests.histories import (
     History,
     allocation,
@@ -73,6 +74,65 @@ def test_caps_that_hold_too_little_are_refused_with_what_is_short() -> None:
 
     assert refusal_of(made).reason == "insufficient_capacity"
     assert refusal_of(made).detail == (("room", 7), ("wanted", 9))
+
+
+@pytest.mark.parametrize(
+    ("wish", "waits_for"),
+    [
+        (divided({"m1": 1, "m9": 1}, caps={"m1": 3, "m9": 3}), "cluster"),
+        (divided({"m1": 1, "m9": 1}, caps={"m1": 3, "m9": 2}), "specification"),
+        (divided({"m1": 1, "m9": 1}, caps={"m1": 3}), "cluster"),
+        (divided(clusters=["m1", "m9"], caps={"m1": 3, "m9": 9}), "cluster"),
+        # Who has no weight gets nothing while another one has.
+        (divided({"m1": 1, "m9": 0}, caps={"m1": 3}), "specification"),
+        (divided({"m1": 0, "m9": 0}, caps={"m1": 3, "m9": 3}), "cluster"),
+        (divided({"m1": 0, "m9": 1}, caps={"m1": 3, "m9": 3}), "specification"),
+        (divided(caps={"m1": 3}), "cluster"),
+        (divided(selector={"tier": "gold"}, caps={"m1": 3}), "cluster"),
+        (divided({"m1": 1}, selector={"tier": "gold"}, caps={"m1": 3}), "specification"),
+        (divided({"m1": 0}, selector={"tier": "gold"}, caps={"m1": 3}), "cluster"),
+        (divided({"m1": 1, "m2": 1}, selector={"tier": "gold"}, caps={"m1": 3}), "cluster"),
+    ],
+)
+def test_caps_wait_for_a_cluster_only_where_one_could_help(
+    wish: DivisionSpec, waits_for: str
+) -> None:
+    history = History()
+    history.add(cluster_up("m1", labels={"tier": "gold"}))
+
+    made = only(history.add(workload_up("ns/web", 6, wish)))
+
+    refusal = refusal_of(made)
+    assert (refusal.reason, refusal.waits_for) == ("insufficient_capacity", waits_for)
+
+
+def test_what_is_short_while_a_cluster_is_down_is_served_once_when_it_is_back() -> None:
+    history = History()
+    history.add_all(cluster_up("m1"), cluster_up("m2"))
+    history.add(workload_up("ns/web", 6, divided({"m1": 1, "m2": 1}, caps={"m1": 3, "m2": 3})))
+    down = only(history.add(cluster_up("m2", ready=False)))
+
+    made = only(history.add(cluster_up("m2")))
+
+    assert refusal_of(down).waits_for == "cluster"
+    assert allocation(made) == {"m1": 3, "m2": 3}
+    assert not history.world.refusals
+    assert not history.world.retries.waiting
+    assert not history.world.retries.marked
+
+
+def test_who_selects_in_vain_is_told_of_every_cluster() -> None:
+    history = History()
+    history.add_all(*(cluster_up(f"m{at}") for at in range(20)))
+    history.add(cluster_up("n", ready=False, labels={"tier": "gold"}))
+
+    made = only(history.add(workload_up("ns/web", 6, divided(selector={"tier": "gold"}))))
+
+    losers = refusal_of(made).losers
+    assert losers.counts == (("not_ready", 1), ("selector", 20))
+    assert losers.named == tuple(
+        (name, "selector") for name in sorted(f"m{at}" for at in range(20))[:16]
+    )
 
 
 def test_caps_of_clusters_that_are_no_candidates_do_not_matter() -> None:

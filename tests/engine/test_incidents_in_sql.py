@@ -62,6 +62,32 @@ async def test_what_is_over_as_soon_as_it_is_recorded_is_never_open(database_url
         await anybody.close()
 
 
+async def test_a_weight_that_is_none_is_open_until_the_quota_says_another(
+    database_url: str,
+) -> None:
+    story = Story()
+    for weight in ("lots", "many", "2", "0"):
+        hard = {"volcano.sh/namespace.weight": weight}
+        data = {"namespace": "ml", "name": "big", "hard": hard}
+        story.add("quota", "quota.upserted", "ml/big", data)
+    anybody = await connect(database_url, None)
+    try:
+        await told(anybody, database_url, story)
+
+        assert await rows(anybody, EVERY) == [
+            ("weight_invalid", "ml/big", 0, False, 2),
+            ("weight_invalid", "ml/big", 3, True, None),
+        ]
+        assert await rows(anybody, OPEN) == [(1, 3, "weight_invalid", "ml/big", "ml/big")]
+        details = await rows(anybody, "SELECT detail FROM ledger_api.incidents ORDER BY number")
+        assert details == [("counts_as 1, told lots",), ("counts_as 1, told 0",)]
+        fleet = await fleets.find(anybody, FleetName("test"))
+        assert fleet is not None
+        assert (await deep(anybody, fleet)).diverged is None
+    finally:
+        await anybody.close()
+
+
 async def test_what_kafka_did_is_neither_open_nor_over(database_url: str) -> None:
     anybody = await connect(database_url, None)
     try:

@@ -17,7 +17,7 @@ from ledger.facts.control import PolicyChanged
 from ledger.facts.disk import DiskUpserted, VolumeUpserted
 from ledger.facts.event import Fact, MessageReleased
 from ledger.facts.own import AdmissionRequested
-from ledger.facts.policy import History, Toleration
+from ledger.facts.policy import Toleration
 from ledger.facts.quota import QuotaUpserted
 from ledger.facts.workload import Bounds, DivisionSpec, Request, WorkloadUpserted
 from ledger.units import (
@@ -251,7 +251,8 @@ def test_a_policy_tells_absent_from_null() -> None:
     assert fact == PolicyChanged(
         change=(
             ("division.kappa", None),
-            ("fairshare.history", History(decay=Fraction(1, 2))),
+            ("fairshare.history.decay", Fraction(1, 2)),
+            ("fairshare.history.past_weight", None),
             ("fairshare.voters.reclaim", ()),
             ("grace", None),
             ("hold", False),

@@ -1,6 +1,7 @@
 """A policy, how it is changed, and how it is written down."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from ledger.events.codec import Accepted, decode
 from ledger.facts import algorithms
 from ledger.facts.control import PolicyChanged
 from ledger.facts.policy import (
+    FairsharePolicy,
     GracePolicy,
     History,
     Policy,
@@ -109,12 +111,45 @@ def test_null_goes_back_to_the_default_of_the_fleet() -> None:
     assert all_ == own
 
 
-def test_history_is_switched_on_and_off_as_a_whole() -> None:
-    on = merge(Policy(), change_of({"fairshare": {"history": {}}}).change, default=Policy())
-    off = merge(on, change_of({"fairshare": {"history": None}}).change, default=Policy())
+def after_histories(*told: dict[str, object] | None) -> History | None:
+    """The history in force once each was told, one after the other."""
+    policy = Policy()
+    for history in told:
+        change = change_of({"fairshare": {"history": history}}).change
+        policy = merge(policy, change, default=Policy())
+    return policy.fairshare.history
 
-    assert on.fairshare.history == History()
-    assert off == Policy()
+
+def test_history_is_turned_on_and_off_as_a_whole() -> None:
+    assert after_histories({}) == History()
+    assert after_histories({}, None) is None
+
+
+def test_fields_of_the_history_are_changed_one_by_one() -> None:
+    short = {"bucket_ms": 1000, "decay": "1/2"}
+    known = History(bucket_ms=Milliseconds(1000), decay=Fraction(1, 2))
+
+    assert after_histories(short) == known
+    assert after_histories(short, {}) == known
+    assert after_histories(short, {"past_weight": "1/2"}) == replace(
+        known, past_weight=Fraction(1, 2)
+    )
+    assert after_histories(short, {"decay": None}) == History(bucket_ms=Milliseconds(1000))
+    assert after_histories(short, None, {"entry_penalty": False}) == History(entry_penalty=False)
+    assert after_histories({"decay": None}) == History()
+
+
+def test_the_history_of_a_fleet_that_was_born_with_one_is_its_default() -> None:
+    own = Policy(fairshare=FairsharePolicy(history=History(bucket_ms=Milliseconds(5))))
+    told: dict[str, object] = {"bucket_ms": 7, "decay": "1/2"}
+    changed = merge(own, change_of({"fairshare": {"history": told}}).change, default=own)
+
+    back = change_of({"fairshare": {"history": {"bucket_ms": None}}}).change
+    assert merge(changed, back, default=own).fairshare.history == History(
+        bucket_ms=Milliseconds(5), decay=Fraction(1, 2)
+    )
+    off = change_of({"fairshare": {"history": None}}).change
+    assert merge(changed, off, default=own) == own
 
 
 def test_a_version_that_no_release_has_is_refused_and_one_in_a_log_is_read() -> None:

@@ -52,12 +52,14 @@ def disk_off(place: tuple[str, str], name: str, uid: str | None) -> disk.DiskRem
     return disk_gone(*place, name, uid=uid)
 
 
-def failed(volume: str, number: int, *, reusable: bool) -> disk.ReplicaFailed:
-    return replica_failed(f"{volume}-r{number}", reusable=reusable)
+def failed(
+    volume: str, number: int, *, reusable: bool, uid: str | None = None
+) -> disk.ReplicaFailed:
+    return replica_failed(f"{volume}-r{number}", reusable=reusable, uid=uid)
 
 
-def recovered(volume: str, number: int) -> disk.ReplicaRecovered:
-    return replica_recovered(f"{volume}-r{number}")
+def recovered(volume: str, number: int, *, uid: str | None = None) -> disk.ReplicaRecovered:
+    return replica_recovered(f"{volume}-r{number}", uid=uid)
 
 
 def disks_listed(cluster: str, there: list[tuple[tuple[str, str], str]]) -> InventoryListed:
@@ -143,16 +145,16 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     volumes_up,
     plain_volumes_up,
     plain_volumes_up,
-    st.builds(failed, volumes, numbers, reusable=st.booleans()),
+    st.builds(failed, volumes, numbers, reusable=st.booleans(), uid=uids),
     st.builds(failed, volumes, numbers, reusable=st.just(True)),
-    st.builds(recovered, volumes, numbers),
+    st.builds(recovered, volumes, numbers, uid=uids),
     nodes_up,
     st.one_of(
         st.builds(volume_gone, volumes, uid=uids),
         st.builds(disk_off, places, disks, uids),
         st.builds(disk_off, places, disks, st.none()),
         st.builds(node_gone, st.just("c1"), st.sampled_from(["n1", "n2", "n3"])),
-        st.builds(node_reclaimed, st.just("c1"), st.sampled_from(["n1", "n2", "n3"])),
+        st.builds(node_reclaimed, st.just("c1"), st.sampled_from(["n1", "n2", "n3"]), uid=uids),
         st.builds(cluster_up, st.sampled_from(["c1", "c2"]), ready=st.booleans()),
         st.builds(cluster_gone, st.sampled_from(["c1", "c2"])),
         st.builds(

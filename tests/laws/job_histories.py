@@ -6,7 +6,7 @@ are many.
 """
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -15,8 +15,7 @@ from ledger.facts import quota, workload
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.event import Fact
 from ledger.facts.own import TimePassed
-from ledger.facts.policy import History
-from ledger.units import ClusterName, Microseconds, Milliseconds, Replicas, Subject, Uid, Weight
+from ledger.units import ClusterName, Microseconds, Replicas, Subject, Uid, Weight
 from tests.histories import (
     SECOND,
     cluster_gone,
@@ -147,15 +146,16 @@ def queue_gone(name: str, uid: str | None, revision: int | None) -> quota.QueueR
     return quota.QueueRemoved(name, None if uid is None else Uid(uid), revision)
 
 
-def quota_up(namespace: str, name: str, weight: int | None) -> quota.QuotaUpserted:
+def quota_up(namespace: str, name: str, weight: int | str | None) -> quota.QuotaUpserted:
+    """Text is a weight that is none."""
     return quota.QuotaUpserted(
         namespace=namespace,
         name=name,
         uid=Uid(f"{namespace}/{name}"),
         revision=None,
         hard=(),
-        weight=None if weight is None else Weight(weight),
-        invalid_weight=None,
+        weight=Weight(weight) if isinstance(weight, int) else None,
+        invalid_weight=weight if isinstance(weight, str) else None,
     )
 
 
@@ -207,15 +207,21 @@ no_jobs = st.builds(
     kind=st.sampled_from(["Job", "Deployment"]),
     division=st.sampled_from([None, divided()]),
 )
-past_uses = st.one_of(
-    st.none(),
-    st.builds(
-        History,
-        bucket_ms=st.sampled_from([400, 1000, 7000]).map(Milliseconds),
-        decay=st.sampled_from([Fraction(1, 2), Fraction(9, 10), Fraction(1), Fraction(1, 2**40)]),
-        past_weight=st.sampled_from([Fraction(1), Fraction(2), Fraction(1, 3), Fraction(0)]),
-        entry_penalty=st.booleans(),
+some_past = {
+    "fairshare.history.bucket_ms": st.sampled_from([400, 1000, 7000, None]),
+    "fairshare.history.decay": st.sampled_from(
+        [Fraction(1, 2), Fraction(9, 10), Fraction(1), Fraction(1, 2**40), None]
     ),
+    "fairshare.history.past_weight": st.sampled_from(
+        [Fraction(1), Fraction(2), Fraction(1, 3), Fraction(0), None]
+    ),
+    "fairshare.history.entry_penalty": st.sampled_from([True, False, None]),
+}
+nothing: st.SearchStrategy[dict[str, Any]] = st.just({})
+past_uses = st.one_of(
+    st.fixed_dictionaries({"fairshare.history": st.sampled_from([None, None, True])}),
+    st.fixed_dictionaries(some_past),
+    st.fixed_dictionaries({}, optional=some_past),
 )
 changes = st.fixed_dictionaries(
     {},
@@ -224,7 +230,6 @@ changes = st.fixed_dictionaries(
         "fairshare.reclaim": st.sampled_from([True, True, False, None]),
         "round.max_events": st.sampled_from([1, 1, 2, 4, None]),
         "round.max_milliseconds": st.sampled_from([0, 1500, None]),
-        "fairshare.history": past_uses,
     },
 )
 rare_changes = st.fixed_dictionaries(
@@ -268,7 +273,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         queues,
         weight=st.sampled_from([1, 1, 2, 3]),
         capability=amounts,
-        guarantee=st.sampled_from([None, None, None, {"cpu": 1000}]),
+        guarantee=st.sampled_from([None, None, None, {"cpu": 1000}, {"cpu": 1000}, {"gpu": 1}]),
         is_open=mostly,
         reclaimable=mostly,
         priority=st.sampled_from([0, 0, 1]),
@@ -280,14 +285,14 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         quota_up,
         st.sampled_from(["ns1", "ns2"]),
         st.sampled_from(["x", "y"]),
-        st.sampled_from([None, 1, 2, 3]),
+        st.sampled_from([None, 1, 2, 3, "lots"]),
     ),
-    st.builds(policy, changes),
+    st.builds(lambda some, past: policy({**some, **past}), changes, st.one_of(nothing, past_uses)),
     st.one_of(
         no_jobs,
         st.builds(workload_gone, keys, uid=uids, revision=revisions),
         st.builds(node_gone, names, nodes),
-        st.builds(node_reclaimed, names, nodes),
+        st.builds(node_reclaimed, names, nodes, uid=uids),
         st.builds(queue_gone, queues, uids, revisions),
         st.builds(quota_gone, st.sampled_from(["ns1", "ns2"]), st.sampled_from(["x", "y"])),
         st.builds(cluster_up, names, ready=st.booleans(), labels=gold, uid=uids),

@@ -22,7 +22,9 @@ Where the page is silent, the simplest reading:
 - A refused reschedule is recorded each time and is never open, so it hides no other refusal.
 - Whatever touches a subject that then has all it wants is recorded as kept, a changed share too
   (but for EACH), and so is the end of a refusal that nobody needs any more.
-- Where nothing is held, a refusal ends with the event that takes the share or the life away.
+- Where nothing is held, and nothing was by the last decision, a refusal ends with the event that takes the
+  share or the life away. Where something was, a decision says that it is no more.
+- Whoever was lost and waits is still where it was, as far as it counts who moved; it may have been told of.
 - Those are decided again who have a share or hold something when it is asked for, not who get a share
   by it. Who has nothing of its own, because a life that is over holds it all, is not among them.
 - A share of nothing forgets the lost numbers, and the life its targets.
@@ -97,8 +99,12 @@ class Standing:
     """Numbers whose instance was lost and not replaced."""
     ordered: bool = False
     """An order of EACH is open."""
-    places: Counter[str] = field(default_factory=Counter)
+    lost_from: dict[int, str] = field(default_factory=dict)
+    """Where numbers were that were lost, whether they still are or not."""
+    told: Counter[str] = field(default_factory=Counter)
     """How many on each node, as decided last."""
+    places: Counter[str] = field(default_factory=Counter)
+    """The same with those that were lost and waited, where they had been."""
 
     def numbers(self) -> dict[str, set[int]]:
         """Which numbers are on each node now."""
@@ -269,17 +275,10 @@ class NaiveDeployments:
 
     def _lose(self, subject: str, number: int) -> None:
         standing = self.standing[subject]
-        del standing.held[number]
+        standing.lost_from[number] = standing.held.pop(number).node
         if subject in self.known and self.known[subject].life == standing.life:
             standing.lost.add(number)
             self.touched.setdefault(subject, set()).add("lost")
-        elif not standing.held:
-            # Nothing is left of a life that is over, or of a share that is none.
-            self._end_refusal(subject)
-            if subject in self.known:
-                standing.life, standing.places = self.known[subject].life, Counter()
-            else:
-                del self.standing[subject]
 
     def _lose_with_pods(self) -> None:
         before, self.known_pods = self.known_pods, {}
@@ -391,7 +390,7 @@ class NaiveDeployments:
             began = is_ is not None and (was is None or was.life != is_.life)
             if standing is not None and (is_ is None or (began and is_.life != standing.life)):
                 standing.lost, standing.ordered = set(), False
-                if not standing.held:
+                if not (standing.held or standing.told):
                     self._end_refusal(subject)
                     del self.standing[subject]
             if is_ is None:
@@ -563,7 +562,8 @@ class NaiveDeployments:
         turn = self._turn(subject)
         if turn is None:
             standing.held, standing.lost = {}, set()
-            gave_up = bool(held)
+            # Also what was lost before anybody said that it was there no more.
+            gave_up = bool(held or standing.told)
         elif self.known[subject].life != standing.life:
             standing.held, standing.lost, standing.places = {}, set(), Counter()
             standing.life = self.known[subject].life
@@ -662,12 +662,13 @@ class NaiveDeployments:
         for node in bytewise({key for about, key in self.bereft if about == subject}):
             self._see_bereft(subject, node)
         made = self._say("deployment", subject, moment)
-        gained = sum((now - standing.places).values())
-        made.moved = min(gained, sum((standing.places - now).values()))
+        places = now + Counter(standing.lost_from[number] for number in standing.lost)
+        gained = sum((places - standing.places).values())
+        made.moved = min(gained, sum((standing.places - places).values()))
         made.rows = {
             str(number): told(one.node, one.bound) for number, one in sorted(standing.held.items())
         }
-        standing.places = now
+        standing.told, standing.places = now, places
         self.decided.add(subject)
         if turn is None or not turn.refused:
             self.refused.pop(subject, None)

@@ -9,7 +9,8 @@ takes an expansion, are the core's, which has models of its own.
 Where the page says little:
 
 * A disk that comes back as another life is another disk: what was on the old one is lost.
-* What was lost is told as given up by the next decision about its volume, which there is at once.
+* What was lost is told as given up by the next decision about its volume, which there is at once. It has moved
+  once another one comes for it, in that decision or later; who went first is replaced first.
 * Another life of a volume counts its replicas from 1 again.
 * A volume without replicas that takes another size was served with that; a decision says so.
 * A refusal of several parts waits for disks if any of them does.
@@ -66,6 +67,8 @@ class Turn:
 
     placed: dict[str, str] = field(default_factory=dict)
     released: list[str] = field(default_factory=list)
+    small: dict[str, list[str]] = field(default_factory=dict)
+    """By replica that was placed, the candidates that had too little room for it."""
     grown: bool = False
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """Reason and what it waits for, part by part."""
@@ -94,7 +97,10 @@ class NaiveDisks:
     reserved: dict[str, tuple[int, bool, int]] = field(default_factory=dict)
     """Of a disk its life, whether the policy said what is reserved, and how much that is."""
     before: dict[str, tuple[int, Counter[str]]] = field(default_factory=dict)
-    """Of a volume's life, how many replicas lay on each disk after the last decision."""
+    """Of a volume's life, how many replicas lay on each disk after the last decision, or had lain there and
+    were missed."""
+    missed: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    """Of a volume's life, the disks of those that went by themselves and for whom no other came yet."""
     questions: dict[str, Any] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     edited: set[str] = field(default_factory=set)
@@ -306,6 +312,8 @@ class NaiveDisks:
     def _lose(self, one: Lying) -> None:
         self.lying.remove(one)
         self.gone.setdefault(one.volume, []).append(one.name)
+        life, disks = self.missed.get(one.volume, (one.life, []))
+        self.missed[one.volume] = (one.life, [*(disks if life == one.life else []), one.disk])
 
     def life(self, volume: str) -> int | None:
         """Which life of a volume is in force."""
@@ -428,7 +436,7 @@ class NaiveDisks:
         for _ in range(fact.replicas - len(mine)):
             if not self._place(volume, turn):
                 if never and self.fleet.settings.get("disk.degraded_creation") is False:
-                    self.lying, self.numbers, turn.placed = lying, numbers, {}
+                    self.lying, self.numbers, turn.placed, turn.small = lying, numbers, {}, {}
                 break
         for one in mine:
             if one.over and self._place(volume, turn):
@@ -487,6 +495,12 @@ class NaiveDisks:
         )
         self.lying.append(Lying(volume, number, life, address, self.fleet.life("disk", address)))
         turn.placed[name] = address
+        turn.small[name] = bytewise(
+            f"{other.node}/{other.name} {left} {self.size[volume]}"
+            for other in step.rungs[-1].candidates
+            if (other.node, other.name) != (chosen.node, chosen.name)
+            and (left := other.available - other.reserved - other.scheduled) < self.size[volume]
+        )
         return True
 
     def _replicas(self, volume: str) -> list[affinity.Replica]:
@@ -572,6 +586,22 @@ class NaiveDisks:
 
     # What is said.
 
+    def missed_of(self, volume: str) -> list[str]:
+        """The disks of those that the life in force misses, as they went."""
+        life, disks = self.missed.get(volume, (None, []))
+        return disks if life is not None and life == self.life(volume) else []
+
+    def _still_missed(self, volume: str, turn: Turn) -> Counter[str]:
+        """Whoever was placed while some are missing came for the first of them."""
+        life, fact = self.life(volume), self.fleet.fact("volume", volume)
+        if life is None:
+            self.missed.pop(volume, None)
+            return Counter()
+        lacking = fact.replicas - len(self.of(volume))
+        left = self.missed_of(volume)[len(turn.placed) :][:lacking] if lacking > 0 else []
+        self.missed[volume] = (life, left)
+        return Counter(left)
+
     def _say(
         self, volume: str, turn: Turn, moment: Moment | None, *, keeps: bool = False
     ) -> list[Said]:
@@ -579,7 +609,7 @@ class NaiveDisks:
         if turn.served or keeps:
             number, previous = self.fleet.next_number(volume)
             life = self.life(volume)
-            now = Counter(one.disk for one in self.of(volume))
+            now = Counter(one.disk for one in self.of(volume)) + self._still_missed(volume, turn)
             was_life, was = self.before.get(volume, (life, Counter()))
             moved = 0
             if life is not None and was_life == life:
@@ -595,6 +625,7 @@ class NaiveDisks:
                     subject=volume,
                     previous=previous,
                     rows=turn.placed,
+                    small=turn.small,
                     released=sorted(turn.released),
                     moved=moved,
                 )

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, cast
 
 from ledger.core.division.static_weight import Last, Request
@@ -506,10 +507,10 @@ class NaiveFleet:
                 if self.effect == "applied":
                     self._without_node(subject)
             case cluster.NodeReclaiming():
-                node = self.beings["node"].get(subject)
-                if node is None or node.fact is None or node.reclaimed == node.life:
-                    self.effect = "no_effect"
-                else:
+                self._name("node", subject, fact.uid)
+                if self.effect == "applied":
+                    node = self.beings["node"][subject]
+                    self.effect = "no_effect" if node.reclaimed == node.life else "applied"
                     node.reclaimed = node.life
             case cluster.InventoryListed():
                 gone = [
@@ -566,11 +567,16 @@ class NaiveFleet:
             case disk.VolumeRemoved():
                 self._remove("volume", subject, fact.uid, fact.revision, source)
             case disk.ReplicaFailed() | disk.ReplicaRecovered():
-                self._name("volume", fact.volume, None)
+                self._name("volume", fact.volume, fact.uid)
             case PolicyChanged():
                 for path, value in fact.change:
                     self.settings[path] = value
-                    if path == "hold":
+                    if path == "fairshare.history" and value is None:
+                        for name in [name for name in self.settings if name.startswith(f"{path}.")]:
+                            del self.settings[name]
+                    elif path.startswith("fairshare.history."):
+                        self.settings["fairshare.history"] = True
+                    elif path == "hold":
                         self.hold = bool(value)
                     elif path == "grace.cluster_ms":
                         self.grace_ms = cast("int", value or 0)
@@ -786,7 +792,8 @@ class NaiveFleet:
                 )
             found = division(request, remembered, cast("Lot", lot))
             if found is None:
-                answer, waits_for = "insufficient_capacity", "specification"
+                answer = "insufficient_capacity"
+                waits_for = "cluster" if self._others_may_serve(fact, spec) else "specification"
             else:
                 branch = found[0]
                 answer = {str(name): count for name, count in found[1].items()}
@@ -825,6 +832,26 @@ class NaiveFleet:
         self.newest[subject] = self.number
         self.number += 1
         return told
+
+    def _others_may_serve(
+        self, fact: workload.WorkloadUpserted, spec: workload.DivisionSpec
+    ) -> bool:
+        """Whether any clusters that may come, known or not, would serve what caps are too small for."""
+        told, caps = dict(spec.weights), dict(spec.caps)
+        may_come = set(spec.clusters) or (set() if spec.cluster_selector else set(told))
+        if not may_come:
+            may_come = {*told, ClusterName("never heard of")}
+        here = [ClusterName(name) for name in self._candidates(spec)]
+        absent = bytewise(may_come.difference(here))
+        for many in range(1, len(absent) + 1):
+            for some in combinations(absent, many):
+                there = {one: told.get(one, 0) if told else 1 for one in (*here, *some)}
+                served = {one for one in there if there[one]} or set(there)
+                if not served <= caps.keys():
+                    return True
+                if sum(caps[one] for one in served) >= fact.replicas:
+                    return True
+        return False
 
     def _divided(
         self,

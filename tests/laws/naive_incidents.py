@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from ledger.facts.cluster import NodeUpserted
 from ledger.facts.event import Fact
+from tests.histories import FLEET
 from tests.laws.naive_admissions import NaiveAdmissions
 from tests.laws.naive_book import decides
 from tests.laws.naive_fleet import NaiveFleet
+from tests.laws.naive_jobs import NaiveJobs
 from tests.laws.naive_part import Moment, Said
 
 Contradiction = tuple[str, str, str]
@@ -138,4 +140,19 @@ class NaiveIncidents:
                 if fact is not None and fact.kind == kind and decides(fact) and len(pods) > there:
                     one = (f"{workload}@{node.cluster}", "pods_beyond_instances", key)
                     found[one] = f"instances:{there} pods:{len(pods)}"
+        for key, quota in self.fleet.all("quota").items():
+            if quota.invalid_weight is not None:
+                found[key, "weight_invalid", key] = f"counts_as:1 told:{quota.invalid_weight}"
+        for part in self.fleet.parts:
+            if isinstance(part, NaiveJobs) and part.told_total is not None:
+                queues = self.fleet.all("queue").values()
+                names = sorted({name for queue in queues for name, _ in queue.guarantee} - {"pods"})
+                sums = {
+                    name: sum(dict(queue.guarantee).get(name, 0) for queue in queues)
+                    for name in names
+                }
+                beyond = {name: sums[name] - part.told_total.get(name, 0) for name in names}
+                told = [f"{name}:{amount}" for name, amount in beyond.items() if amount > 0]
+                if told:
+                    found[FLEET, "guarantee_infeasible", FLEET] = " ".join(told)
         return found

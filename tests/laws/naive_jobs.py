@@ -53,7 +53,7 @@ from tests.laws.model import bytewise
 from tests.laws.naive_book import Holding, in_storage
 from tests.laws.naive_fleet import NaiveFleet
 from tests.laws.naive_part import Moment, Said
-from tests.laws.naive_past import Diary
+from tests.laws.naive_past import Diary, history_of
 
 Amounts = dict[Any, int]
 TaskKey = tuple[str, int]
@@ -110,8 +110,8 @@ class NaiveJobs:
     refused: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """Number, reason, what it waits for."""
     refused_life: dict[str, int] = field(default_factory=dict)
-    lost: dict[tuple[str, int], list[str]] = field(default_factory=dict)
-    """Nodes from which tasks of a job went by themselves since something was decided about it."""
+    lost: dict[TaskKey, tuple[int, str]] = field(default_factory=dict)
+    """Tasks that went by themselves and are not back: in which life of the job, and from which node."""
     due: DueRound | None = None
     after_last: Any = None
     """What the next round would have read right after the last one."""
@@ -121,6 +121,8 @@ class NaiveJobs:
     played: bool = False
     """Whether a round was played because of what happened last."""
     rounds: int = 0
+    told_total: Amounts | None = None
+    """What the last round had to share out that placed or evicted anything."""
     diary: Diary = field(default_factory=Diary)
     unblocked: Callable[[], None] | None = None
     """Who is told of each eviction, to see what it sets free."""
@@ -194,8 +196,14 @@ class NaiveJobs:
                 del self.seats[key]
             elif not self._stands(seat):
                 del self.seats[key]
-                self.lost.setdefault((job, seat.job_life), []).append(seat.node)
-        self.lost = {key: nodes for key, nodes in self.lost.items() if self._is_job(key[0])}
+                self.lost[key] = (seat.job_life, seat.node)
+        self.lost = {
+            key: (life, node)
+            for key, (life, node) in self.lost.items()
+            if self.is_task(key)
+            and life == self.fleet.life("workload", key[0])
+            and key[1] not in self._done(key[0])
+        }
         self._write_down()
         for job, (number, reason, _) in list(self.refused.items()):
             over = not self._is_job(job) or not self.waiting(job)
@@ -364,7 +372,7 @@ class NaiveJobs:
             {name: self.queue(name) for name in self.fleet.all("queue")},
             {name: weight for name, weight in weights.items() if weight > 1},
             {path: self.fleet.setting(path, DEFAULTS[path]) for path in DEFAULTS},
-            self.fleet.settings.get("fairshare.history"),
+            history_of(self.fleet.settings),
         ]
 
     def _look(self) -> None:
@@ -405,11 +413,12 @@ class NaiveJobs:
         if not floor.full:
             floor.backfill()
 
+        if floor.evicted or floor.placed:
+            self.told_total = floor.total
         said = []
         for job in bytewise({job for job, _ in floor.evicted}):
             gone = sorted(key for key in floor.evicted if key[0] == job)
             rows = {str(index): self.seats.pop((job, index)).node for _, index in gone}
-            self.lost.pop((job, self.fleet.life("workload", job)), None)
             said.append(self._say("eviction", job, moment, rows=rows))
             if self.unblocked is not None:
                 self.unblocked()
@@ -428,8 +437,7 @@ class NaiveJobs:
                 self.diary.entered(
                     self.fleet.now, (fact.queue, fact.namespace), amounts_of(fact.request)
                 )
-            moved = self._moved(job, list(rows.values()))
-            self.lost.pop((job, self.fleet.life("workload", job)), None)
+            moved = self._moved(job, rows)
             ended = job in self.refused and not self.waiting(job)
             if ended:
                 del self.refused[job]
@@ -457,10 +465,12 @@ class NaiveJobs:
             fact = self.fleet.fact("workload", job)
             place = (fact.queue, fact.namespace)
             held[place] = plus(held.get(place, {}), amounts_of(seat.request))
-        self.diary.told(self.fleet.now, self.fleet.settings.get("fairshare.history"), held)
+        self.diary.told(self.fleet.now, history_of(self.fleet.settings), held)
 
-    def _moved(self, job: str, nodes: list[str]) -> int:
-        gone = self.lost.get((job, self.fleet.life("workload", job)), [])
+    def _moved(self, job: str, rows: dict[str, str]) -> int:
+        """Of these tasks those that had been lost, which are so no more, net of each node."""
+        nodes, back = list(rows.values()), [(job, int(index)) for index in rows]
+        gone = [self.lost.pop(key)[1] for key in back if key in self.lost]
         rises = sum(max(0, nodes.count(node) - gone.count(node)) for node in set(nodes))
         falls = sum(max(0, gone.count(node) - nodes.count(node)) for node in set(gone))
         return min(rises, falls)

@@ -34,6 +34,8 @@ class Said:
     rows: dict[str, str] = field(default_factory=dict)
     """What was placed or evicted, and where."""
     released: list[str] = field(default_factory=list)
+    small: dict[str, list[str]] = field(default_factory=dict)
+    """By replica that was placed, the disks that were candidates and had too little room for it."""
     reason: str = ""
     waits_for: str = ""
     moved: int = 0

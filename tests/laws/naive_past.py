@@ -14,8 +14,10 @@ Where the page says little:
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from ledger.core.fairshare.decay import LARGEST_FACTOR
 from ledger.facts.policy import History
@@ -65,6 +67,18 @@ class Diary:
             reader.read(page)
         reader.walk(now)
         return reader.charges()
+
+
+def history_of(settings: Mapping[str, Any]) -> History | None:
+    """The history that these settings make."""
+    if settings.get("fairshare.history") is None:
+        return None
+    told = {
+        path.rpartition(".")[2]: value
+        for path, value in settings.items()
+        if path.startswith("fairshare.history.") and value is not None
+    }
+    return History(**told)
 
 
 def parts(ratio: Fraction) -> int:

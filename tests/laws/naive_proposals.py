@@ -219,7 +219,7 @@ class NaiveProposals:
         now = Counter(one.disk for one in disks.of(volume))
         life_now = disks.life(volume)
         assert life_now is not None
-        disks.before[volume] = (life_now, now)
+        disks.before[volume] = (life_now, now + Counter(disks.missed_of(volume)))
         number, previous = self.fleet.next_number(volume)
         return Said(
             number,

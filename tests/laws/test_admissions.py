@@ -204,12 +204,12 @@ def test_admissions_are_answered_as_by_whoever_looks_through_everything(
         answers = [said(made) for made in step.decisions if isinstance(made.outcome, Admission)]
         assert [spelled(one) for one in answers] == [one.rows for one in naive.said]
         late += sum(
-            dict(made.outcome.numbers)["pods"]
+            int(dict(made.outcome.numbers)["pods"])
             for made in step.decisions
             if isinstance(made.outcome, Incident) and made.outcome.what == "late_confirmation"
         )
         untold = (
-            dict(numbers)["pods"]
+            int(dict(numbers)["pods"])
             for one, numbers in log.world.incidents.untold.items()
             if one.what == "late_confirmation"
         )

@@ -141,7 +141,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     nodes_up,
     nodes_up,
     st.builds(node_gone, clusters, nodes),
-    st.builds(node_reclaimed, clusters, nodes),
+    st.builds(node_reclaimed, clusters, nodes, uid=uids),
     st.builds(cluster_up, clusters, ready=st.sampled_from([True, True, False])),
     st.builds(cluster_gone, clusters),
     st.builds(workload_gone, keys),
@@ -250,7 +250,7 @@ def assert_added_up(world: World) -> None:
     taken: list[Change] = []
     seated: dict[Subject, Counter[Subject]] = {}
     for subject, held in world.deployments.of.items():
-        assert held.share or held.instances
+        assert held.share or held.instances or (held.lost and world.policy.hold)
         for instance in held.instances:
             node = node_of(held.cluster, instance.node)
             assert world.objects.fact("node", node) is not None, f"{node} is gone"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.core.disk.ground import Footing, Ground, Step, place_on
 from ledger.core.disk.scheduling import Kept, Node, PassedOver, Placed, Rung, Situation, place
+from ledger.core.disk.space import Disk
 from ledger.core.disk.weighing import Weighing
 from ledger.units import NodeName
 from tests.laws.test_disk import Placement, placements
@@ -40,6 +41,15 @@ def off(situation: Situation) -> dict[str, Why]:
     return {node.name: (node.out_of_service, None, None) for node in nodes if node.out_of_service}
 
 
+def too_small(rungs: Sequence[Rung], size: int, chosen: Disk | None) -> dict[str, Why]:
+    """The candidates that have too little room, but for the one that was taken all the same."""
+    return {
+        f"{disk.node}/{disk.name}": ("infeasible", disk.usable, size)
+        for disk in (rungs[-1].candidates if rungs else ())
+        if max(0, disk.usable) < size and disk != chosen
+    }
+
+
 def losers(rungs: Sequence[Rung], step: Step | None = None) -> dict[str, Why]:
     """Who lost by address, each with what the last rung says of it."""
     found: dict[str, Why] = {}
@@ -53,6 +63,9 @@ def losers(rungs: Sequence[Rung], step: Step | None = None) -> dict[str, Why]:
     for disk in rungs[-1].candidates if rungs else ():
         found.pop(f"{disk.node}/{disk.name}", None)
         found.pop(disk.node, None)
+    for one in step.infeasible if step is not None else ():
+        assert address(one) not in found
+        found[address(one)] = (one.code, one.value, one.bound)
     for loser in step.losers.first if step is not None else ():
         why = loser.why
         assert loser.address not in found
@@ -117,7 +130,9 @@ def test_a_step_on_a_ground_is_the_step_on_all_nodes(
             assert not isinstance(found, Placed)
             assert (found.code, found.reasons) == (whole.code, whole.reasons)
 
-        assert off(own) | losers(found.rungs, step) == off(situation) | losers(whole.rungs)
+        chosen = whole.choice.disk if isinstance(whole, Placed) else None
+        small = too_small(whole.rungs, situation.volume.size, chosen)
+        assert off(own) | losers(found.rungs, step) == off(situation) | losers(whole.rungs) | small
         assert step.losers.counts.total() == len(step.losers.first)
         assert few.losers.counts == step.losers.counts
         assert few.losers.first == step.losers.first[:first]

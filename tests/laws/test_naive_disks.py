@@ -133,11 +133,15 @@ def test_the_histories_reach_what_the_laws_speak_of() -> None:
         for _, fleet, _ in lived(history):
             for said in fleet.said:
                 seen.add(said.reason or said.kind)
+                if any(said.small.values()):
+                    seen.add("infeasible")
                 if said.moved:
                     seen.add("waited" if said.moment is not None else "moved")
 
     look()
 
-    assert seen >= {"disk_placement", "waited", "moved", "shrink", "anti_affinity"}
+    assert seen >= {
+        "disk_placement", "waited", "moved", "infeasible", "shrink", "anti_affinity",
+    }  # fmt: skip
     short = ("physical_", "scheduling_space", "insufficient storage")
     assert any(word in reason for reason in seen for word in short)

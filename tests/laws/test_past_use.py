@@ -14,8 +14,8 @@ from ledger.decisions.contest import read
 from ledger.facts.allocation import Allocation
 from ledger.facts.event import Fact
 from ledger.facts.policy import History as Past
+from ledger.facts.policy import PolicyValue
 from ledger.reducers import past_use
-from ledger.units import Milliseconds
 from tests.histories import (
     FLEET,
     History,
@@ -47,25 +47,31 @@ class Teller:
     def beginning(self) -> list[Fact]:
         rounds = {"round.max_events": 3, "round.max_milliseconds": 1000}
         return [
-            policy({**rounds, "fairshare.history": self.past()}),
+            policy({**rounds, **self.past()}),
             cluster_up("c1"),
             node_up("c1", "n1", cpu=6000, memory=6),
             queue_up("qa"),
             queue_up("qb"),
         ]
 
-    def past(self) -> Past | None:
+    def past(self) -> dict[str, PolicyValue]:
         random = self.random
         if random.random() < 0.15:
-            return None
-        return Past(
-            bucket_ms=Milliseconds(random.choice([700, 3000, 3000])),
-            decay=random.choice(
+            return {"fairshare.history": random.choice([None, None, True])}
+        told: dict[str, PolicyValue] = {
+            "bucket_ms": random.choice([700, 3000, 3000]),
+            "decay": random.choice(
                 [Fraction(1, 2), Fraction(9, 10), Fraction(9, 10), Fraction(1), Fraction(1, 2**40)]
             ),
-            past_weight=random.choice([Fraction(1), Fraction(5, 2), Fraction(1, 3), Fraction(0)]),
-            entry_penalty=random.random() < 0.7,
-        )
+            "past_weight": random.choice(
+                [Fraction(1), Fraction(5, 2), Fraction(1, 3), Fraction(0)]
+            ),
+            "entry_penalty": random.random() < 0.7,
+        }
+        if random.random() < 0.5:
+            told = {name: random.choice([value, value, None]) for name, value in told.items()}
+            told = {name: told[name] for name in random.sample(sorted(told), random.randint(1, 3))}
+        return {f"fairshare.history.{name}": value for name, value in told.items()}
 
     def next(self) -> Fact:
         random = self.random
@@ -86,7 +92,7 @@ class Teller:
         if chance < 0.85:
             return workload_gone(key)
         if chance < 0.93:
-            return policy({"fairshare.history": self.past()})
+            return policy(self.past())
         others: list[Fact] = [
             policy({"fairshare.scope": random.choice(["global", None])}),
             quota_up(key.split("/")[0], "x", random.choice([1, 2, 3])),
@@ -161,7 +167,7 @@ def test_a_ratio_becomes_a_factor_that_the_core_takes(ratio: Fraction, factor: i
 
 def test_what_has_faded_is_not_kept() -> None:
     log = History()
-    log.add(policy({"fairshare.history": Past(decay=Fraction(1, 2)), "round.max_events": 1}))
+    log.add(policy({"fairshare.history.decay": Fraction(1, 2), "round.max_events": 1}))
     for fact in (cluster_up("c1"), node_up("c1", "n1", cpu=1000), queue_up("qa")):
         log.add(fact)
     log.add(job_up("ns1/a", 1))

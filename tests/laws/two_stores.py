@@ -43,6 +43,15 @@ def told(made: Decision) -> Said:
                 for one in placement.replicas
             }
             said.rows = {step.replica: there[step.replica] for step in placement.steps}
+            said.small = {
+                step.replica: [
+                    f"{name} {why.removeprefix('infeasible ')}"
+                    for name, why in step.losers.named
+                    if why.startswith("infeasible ")
+                ]
+                for step in placement.steps
+                if placement.proposal is None
+            }
             said.released = sorted(one.replica for one in placement.released)
         case Refusal() as refusal:
             said.rows = {name: str(number) for name, number in refusal.detail}

@@ -256,10 +256,17 @@ class _Teller:
         return f"{self.random.choice(VOLUMES)}-r{self.random.randint(1, most)}"
 
     def _replica_fails(self) -> Fact:
-        return replica_failed(self._replica(), reusable=self.random.random() < 0.6)
+        name = self._replica()
+        return replica_failed(name, reusable=self.random.random() < 0.6, uid=self._life(name))
 
     def _replica_recovers(self) -> Fact:
-        return replica_recovered(self._replica())
+        name = self._replica()
+        return replica_recovered(name, uid=self._life(name))
+
+    def _life(self, replica: str) -> str | None:
+        """Of its volume: mostly nobody says, sometimes it is another one."""
+        volume = replica.rpartition("-r")[0]
+        return self.random.choice([None] * 5 + ["other", "third", volume])
 
     def _goes(self) -> Fact:
         random = self.random
@@ -286,7 +293,10 @@ class _Teller:
         return node_up(*self._node_key(), ready=self._stays(), schedulable=self._stays())
 
     def _reclaimed(self) -> Fact:
-        return node_reclaimed(*self._node_key())
+        place = self._node_key()
+        return node_reclaimed(
+            *place, uid=self.random.choice([None, None, "/".join(place), "other"])
+        )
 
     def _policy(self) -> Fact:
         if self.random.random() < 0.25:

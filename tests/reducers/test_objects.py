@@ -2,8 +2,7 @@
 
 import pytest
 
-from ledger.facts.cluster import InventoryListed, InventoryNoun, NodeReclaiming, NodeRemoved
-from ledger.facts.disk import ReplicaFailed
+from ledger.facts.cluster import InventoryListed, InventoryNoun, NodeRemoved
 from ledger.facts.event import MessageReleased
 from ledger.facts.quota import QueueRemoved
 from ledger.facts.workload import JobFinished, PodDeleted
@@ -22,8 +21,11 @@ from tests.histories import (
     node_up,
     pod_seen,
     queue_up,
+    replica_failed,
+    replica_recovered,
     replicaset_up,
     reschedule,
+    volume_up,
     workload_gone,
     workload_up,
 )
@@ -173,16 +175,38 @@ def test_removing_another_life_than_the_one_in_force_has_no_effect() -> None:
 
 def test_an_event_that_only_names_an_object_needs_it_to_be_there() -> None:
     history = History()
-    reclaiming = NodeReclaiming(ClusterName("c"), NodeName("n"), 120)
+    reclaiming = node_reclaimed("c", "n")
 
     assert history.add(reclaiming).effect == "no_effect"
     assert history.add(reschedule("ns/w")).effect == "no_effect"
-    assert history.add(ReplicaFailed("v", "v-r1", reusable=False)).effect == "no_effect"
+    assert history.add(replica_failed("v-r1")).effect == "no_effect"
 
     history.add_all(node_up("c", "n"), workload_up("ns/w", 1))
 
     assert history.add(reclaiming).effect == "applied"
     assert history.add(reschedule("ns/w")).effect == "applied"
+
+
+def test_an_event_that_only_names_an_object_means_the_life_that_it_says() -> None:
+    """What is late of a life that is over says nothing of the one that took its name."""
+    history = History()
+    first, other, third = "first", "other", "third"
+    history.add_all(cluster_up("c"), node_up("c", "n", uid=first), node_up("c", "n", uid=other))
+    history.add(disk_up("c", "n", "d"))
+    history.add_all(volume_up("v", 1, uid=first), volume_up("v", 1, uid=other))
+    before = history.world
+
+    for late, effect in ((first, "stale"), (third, "no_effect")):
+        assert history.add(node_reclaimed("c", "n", uid=late)).effect == effect
+        assert history.add(replica_failed("v-r1", uid=late)).effect == effect
+        assert history.add(replica_failed("v-r1", reusable=True, uid=late)).effect == effect
+        assert history.add(replica_recovered("v-r1", uid=late)).effect == effect
+    assert history.world.rooms == before.rooms
+    assert history.world.disks.volumes == before.disks.volumes
+
+    assert history.add(replica_failed("v-r1", reusable=True, uid=other)).effect == "applied"
+    assert history.add(replica_recovered("v-r1", uid=other)).effect == "applied"
+    assert history.add(node_reclaimed("c", "n", uid=other)).effect == "applied"
 
 
 def test_only_a_job_finishes_and_only_tasks_that_it_has() -> None:

@@ -9,14 +9,18 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from ledger.errors import DamagedArchive, LedgerStopped, SetupProblem
+from ledger.facts import genesis as geneses
+from ledger.facts.policy import Policy, merge
 from ledger.log import decisions as recorded
 from ledger.log import merkle, read
 from ledger.log.archive import manifest as manifests
@@ -573,3 +577,46 @@ def only(folder: Path, manifest: Manifest) -> None:
     for path in folder.glob("*.parquet"):
         if path.name not in named(manifest):
             path.unlink()
+
+
+def otherwise(kept: Kept, folder: Path, **claims: Any) -> Archive:
+    """The archive, with a manifest that says something else of the fleet and has a digest that fits."""
+    shutil.copytree(kept.folder, folder)
+    manifests.write(folder, replace(Archive.open(folder).manifest, **claims))
+    return Archive.open(folder)
+
+
+@pytest.mark.parametrize("change", [{"salt": "other"}, {"revision": 0}])
+async def test_a_genesis_that_did_not_decide_is_found(
+    kept: Kept, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    genesis = kept.archive.genesis
+    document = geneses.document(replace(genesis, **change))
+
+    found = await archived.verify(otherwise(kept, tmp_path / FLEET, genesis=document))
+
+    assert found.trouble is not None
+    assert (found.trouble.trouble, found.trouble.decision) == ("genesis_mismatch", 0)
+    assert found.trouble.path == MANIFEST
+    assert found.events.size == kept.archive.manifest.next
+
+
+async def test_another_default_policy_is_found(kept: Kept, tmp_path: Path) -> None:
+    genesis = kept.archive.genesis
+    policy = merge(genesis.policy, (("disk.alpha", Fraction(1, 3)),), default=Policy())
+    document = geneses.document(replace(genesis, policy=policy))
+
+    found = await archived.verify(otherwise(kept, tmp_path / FLEET, genesis=document))
+
+    assert found.trouble is not None
+    assert found.trouble.trouble == "genesis_mismatch"
+
+
+async def test_a_clock_that_the_events_do_not_run_on_is_found(kept: Kept, tmp_path: Path) -> None:
+    assert kept.archive.manifest.clock == "event"
+
+    found = await archived.verify(otherwise(kept, tmp_path / FLEET, clock="wall"))
+
+    assert found.trouble is not None
+    assert found.trouble.trouble == "clock_mismatch"
+    assert (found.trouble.recorded, found.trouble.recomputed) == ("wall", "event")

@@ -196,3 +196,10 @@ async def test_the_first_life_can_be_detached_and_is_replayed_from_the_archive(
         assert report.diverged is None
         if wanted.workers == 2:
             assert report == before
+
+
+async def test_what_was_so_at_a_position_was_so_in_its_own_life(lived: Lived) -> None:
+    lives = "SELECT incarnation FROM ledger_api.fleets_as_of($1, $2)"
+
+    assert await lived.connection.fetchval(lives, FLEET, lived.begins - 1) == 1
+    assert await lived.connection.fetchval(lives, FLEET, lived.begins) == 2

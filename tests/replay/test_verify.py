@@ -8,12 +8,13 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.errors import SetupProblem
 from ledger.log import fleets, lines
-from ledger.log.database import connect
+from ledger.log.database import connect, connected
 from ledger.log.sealer import Sealer
 from ledger.log.sealing import Site
 from ledger.log.signed import memory
-from ledger.replay import verify
+from ledger.replay import audit, verify
 from ledger.replay.report import INVALID, Report
 from ledger.units import FleetName
 from tests.engine.deciding import decide_all
@@ -148,3 +149,29 @@ async def test_no_flipped_bit_goes_unnoticed(sealed: asyncpg.Connection, table: 
             f" WHERE {table}.ctid = one.at",
         )
         assert report.diverged is not None, (column, at, bit)
+
+
+async def test_no_policy_hides_a_row_from_whoever_verifies(postgres: Postgres) -> None:
+    async with postgres.database() as url:
+        anybody = await connect(url, None)
+        await lines.ingest(
+            anybody, [cluster_line(1), workload_line(1, replicas=3, weights=WEIGHTS)]
+        )
+        await decide_all(url)
+        await anybody.execute(
+            """
+            ALTER TABLE ledger.placements ENABLE ROW LEVEL SECURITY;
+            CREATE POLICY hidden ON ledger.placements FOR SELECT USING (subject <> 'shop/cart');
+            """
+        )
+        await anybody.close()
+
+        with pytest.raises(SetupProblem, match=r"row-level security policy for table .placements"):
+            await verified_deeply(url)
+
+
+async def verified_deeply(url: str) -> list[Report]:
+    """As the command does."""
+    async with connected(url, "ledger_signer") as signer:
+        wanted = await audit.every(signer)
+        return [report async for report in audit.all_verified(signer, wanted, deep=True)]

@@ -1,6 +1,7 @@
 """A branch is what deciding the altered log from its beginning would have come to, and touches nothing else."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -13,6 +14,8 @@ from ledger.errors import AlgorithmMissing, InvalidRequest
 from ledger.facts import algorithms
 from ledger.facts.cluster import InventoryListed
 from ledger.facts.decision import Decision, record
+from ledger.facts.policy import History as Past
+from ledger.facts.policy import Policy
 from ledger.reducers.conservation import differences
 from ledger.reducers.world import World
 from ledger.replay.what_if.branch import Course, Place, begun
@@ -26,7 +29,7 @@ from ledger.replay.what_if.question import (
     settle,
     weighing,
 )
-from ledger.units import Position, Subject
+from ledger.units import Milliseconds, Position, Subject
 from tests.histories import (
     FLEET,
     SECOND,
@@ -420,6 +423,31 @@ def test_a_version_that_this_program_does_not_have_is_said() -> None:
 
     with pytest.raises(AlgorithmMissing):
         asked(history, told(algorithms={"division": 77}))
+
+
+def test_a_section_that_is_as_by_default_stays_so_whatever_the_log_says_of_its_settings() -> None:
+    history = History()
+    history.add(policy({"fairshare.history.decay": Fraction(1, 2), "grace.node_ms": 5}))
+    history.add(policy({"fairshare.history.past_weight": Fraction(2), "hold": True}))
+
+    off, _ = asked(history, told(fairshare={"history": None}, grace=None))
+    other, _ = asked(history, told(fairshare={"history": {"decay": "1/3"}}))
+
+    assert off.branch.policy == replace(Policy(), hold=True)
+    assert other.branch.policy.fairshare.history == Past(
+        Milliseconds(60_000), Fraction(1, 3), Fraction(2)
+    )
+
+
+def test_a_setting_of_the_history_is_set_by_its_path() -> None:
+    settings: dict[str, Any] = {}
+    settle(settings, ["fairshare.history.decay=1/2", "fairshare.history.entry_penalty=null"])
+
+    assert dict(policy_change(FLEET, settings)) == {
+        "fairshare.history.decay": Fraction(1, 2),
+        "fairshare.history.entry_penalty": None,
+    }
+    assert policy_change(FLEET, {"fairshare": {"history": {}}}) == (("fairshare.history", True),)
 
 
 def test_settings_are_read_as_json_or_as_text() -> None:

@@ -39,7 +39,7 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
     gone queue gold                        a queue, or a quota, is gone
     gone shop/web                          a workload, or a cluster, is gone
     reschedule shop/web fresh              decide again, from nothing
-    policy hold=true grace.cluster_ms=50   other settings; fairshare.history=bucket_ms:60000,decay:1/2
+    policy hold=true grace.cluster_ms=50   other settings; fairshare.history=on, or a field of it
     disk m1/n1/d1 100 left=80 zone=a tags=ssd,hdd
                                            a disk of 100 bytes, 80 of them available; kept=, evicting=yes,
                                            allow=no, schedulable=no, node_tags=, node_ready=no,
@@ -49,7 +49,8 @@ on, with the same fleet. Lines that begin with ``#`` are for the reader.
                                            nodes=tag
     gone disk m1/n1/d1, gone volume pv     one is gone
     failed pv-r1 reusable                  a replica broke, and may come back
-    recovered pv-r1                        and did
+    recovered pv-r1                        and did; uid=, here and above, which volume of that name, or
+                                           which node where one is reclaimed
     propose disks pv moves=2 bytes=20      what would make them more even? without a subject: of all
     approve 3                              what decision 3 proposed is to be done
     wait 5s                                nothing happens for a while
@@ -66,7 +67,7 @@ that an event itself ended are said to be released.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from ledger.decisions.step import Step
 from ledger.facts.admission import Admission
@@ -84,7 +85,6 @@ from ledger.facts.eviction import Eviction
 from ledger.facts.fair_share import RoundTold
 from ledger.facts.incident import Incident
 from ledger.facts.own import UserPin
-from ledger.facts.policy import History as PolicyHistory
 from ledger.facts.policy import PolicyValue
 from ledger.facts.proposal import Proposal
 from ledger.facts.refusal import Refusal
@@ -488,7 +488,9 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 uid=told.pop("uid", None),
             )
         case "quota", [key, *more]:
-            return quota_up(key, weight=_whole(_settings(more).pop("weight", None)))
+            weight = _settings(more).pop("weight", None)
+            is_one = weight is None or weight.isdecimal()
+            return quota_up(key, weight=_whole(weight) if is_one else weight)
         case "job", [key, tasks, *more]:
             told = _settings(more)
             clusters = _names(told.pop("clusters", ""))
@@ -511,8 +513,8 @@ def _fact(verb: str, words: list[str]) -> Fact:
             return queue_gone(name)
         case "gone", ["quota", key]:
             return quota_gone(key)
-        case "reclaim", [key]:
-            return node_reclaimed(*key.split("/"))
+        case "reclaim", [key, *more]:
+            return node_reclaimed(*key.split("/"), uid=_settings(more).pop("uid", None))
         case "workload", [key, replicas, *more]:
             told = _settings(more)
             request = each_takes(
@@ -647,9 +649,10 @@ def _fact(verb: str, words: list[str]) -> Fact:
                 disk_soft=_yes_or_no(told.pop("disk_soft", None)),
             )
         case "failed", [name, *more]:
-            return replica_failed(name, reusable=more == ["reusable"])
-        case "recovered", [name]:
-            return replica_recovered(name)
+            told = _settings(word for word in more if word != "reusable")
+            return replica_failed(name, reusable="reusable" in more, uid=told.pop("uid", None))
+        case "recovered", [name, *more]:
+            return replica_recovered(name, uid=_settings(more).pop("uid", None))
         case "gone", ["disk", key]:
             return disk_gone(*_three(key))
         case "gone", ["volume", name, *more]:
@@ -750,13 +753,9 @@ def _whole(text: str | None) -> int | None:
 def _setting(path: str, text: str) -> PolicyValue:
     if path in {"fairshare.job_order", "fairshare.voters.preempt", "fairshare.voters.reclaim"}:
         return None if text == "null" else tuple(_names(text))
-    if path != "fairshare.history" or text == "null":
-        return _value(text)
-    told: dict[str, Any] = {name: _value(value) for name, value in _pairs(text).items()}
-    for name in ("decay", "past_weight"):
-        if name in told:
-            told[name] = Fraction(told[name])
-    return PolicyHistory(**told)
+    if path == "fairshare.history" and text == "on":
+        return True
+    return _value(text)
 
 
 def _value(text: str) -> PolicyValue:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger.facts.policy import Policy
+from ledger.facts.policy import History, Policy
 from tests.scenarios.page import lived
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +29,9 @@ def settings(section: Any, prefix: str = "") -> Iterator[str]:
     """By their dotted paths; which versions there are is told where one is retired."""
     for setting in fields(section):
         value = getattr(section, setting.name)
+        if setting.name == "history":
+            yield f"{prefix}{setting.name}"
+            value = History()
         if not is_dataclass(value):
             yield f"{prefix}{setting.name}"
         elif setting.name != "algorithms":

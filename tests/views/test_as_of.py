@@ -13,6 +13,7 @@ from ledger.engine import decider
 from ledger.engine.decider import Pace
 from ledger.log import lines
 from ledger.log.database import connect
+from tests.engine.deciding import decide_all
 from tests.engine.test_deployments_in_sql import rows
 from tests.engine.test_proposals_in_sql import (
     approval_line,
@@ -220,6 +221,40 @@ async def test_what_is_not_decided_or_not_there_is_refused_and_times_take_what_i
             assert said == "fleet tset: there is none of this name that you may see"
             at = f"SELECT * FROM ledger_api.{state}_at('test', '2999-01-01')"
             assert sorted(await rows(connection, at), key=repr) == before[state], state
+
+
+@pytest.mark.parametrize("form", ["lateral", "correlated"])
+async def test_several_fleets_asked_for_together_are_each_told_of_their_own(
+    postgres: Postgres, form: str
+) -> None:
+    # A subquery for the number of a fleet was answered for the first of them, and so were all.
+    async with postgres.database() as url:
+        connection = await connect(url, None)
+        try:
+            for fleet, story in STORIES.items():
+                told = [line.replace(b'"test"', f'"{fleet}"'.encode()) for line in story().lines]
+                await lines.ingest(connection, told)
+            await decide_all(url)
+
+            moments = "(SELECT f.fleet, at FROM ledger_api.fleets f, generate_series(0, f.decided_through) at) f"
+            for state in (*STATES, "fleets"):
+                called = f"ledger_api.{state}_as_of(f.fleet, f.at)"
+                together = {
+                    "lateral": f"SELECT t::text FROM {moments}, LATERAL {called} t",
+                    "correlated": f"SELECT unnest(ARRAY(SELECT t::text FROM {called} t)) FROM {moments}",
+                }
+                one_by_one = [
+                    row
+                    for fleet in STORIES
+                    for row in await rows(
+                        connection,
+                        f"SELECT t::text FROM {moments}, LATERAL {called} t WHERE f.fleet = '{fleet}'",
+                    )
+                ]
+                assert one_by_one, state
+                assert sorted(await rows(connection, together[form])) == sorted(one_by_one), state
+        finally:
+            await connection.close()
 
 
 async def test_before_the_first_event_there_was_nothing(postgres: Postgres) -> None:

@@ -163,9 +163,11 @@ def _section(name: str, lines: Sequence[str]) -> None:
 
 
 def _change(change: Change) -> list[str]:
-    told = f"{change.kind.replace('_', ' ')} of {change.subject}, {_by(change.decisions)}"
+    told = f"{_spelled(change.kind)} of {change.subject}, {_by(change.decisions)}"
+    if change.decisions and change.by_events:
+        told += " and by events"
     if change.ended_by is not None:
-        told = f"{change.kind} of {change.subject} ended with event {change.ended_by}"
+        told = f"{_spelled(change.kind)} of {change.subject} ended with event {change.ended_by}"
     if change.moved:
         told += f", moved {change.moved}"
     places = sorted({*change.before, *change.after})
@@ -203,10 +205,13 @@ def _by(numbers: Sequence[int]) -> str:
     return f"by {', '.join(f'#{number}' for number in numbers)}"
 
 
+def _spelled(kind: str) -> str:
+    """A kind of decision as people read it."""
+    return kind.replace("_", " ")
+
+
 def _opened(refused: Refused) -> str:
-    return (
-        f"#{refused.number} {refused.wanted} of {refused.subject}: {words.reason(refused.reason)}"
-    )
+    return f"#{refused.number} {_spelled(refused.wanted)} of {refused.subject}: {words.reason(refused.reason)}"
 
 
 def _closed(refused: Refused) -> str:
@@ -215,4 +220,5 @@ def _closed(refused: Refused) -> str:
         if refused.resolved_by is not None
         else f"with event {refused.ended_position}"
     )
-    return f"#{refused.number} {refused.wanted} of {refused.subject} ({refused.reason}) ended {end}"
+    wanted = _spelled(refused.wanted)
+    return f"#{refused.number} {wanted} of {refused.subject} ({refused.reason}) ended {end}"

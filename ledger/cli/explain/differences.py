@@ -18,7 +18,7 @@ from ledger.facts.decision import Decision
 from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement
 from ledger.facts.division import Division
-from ledger.facts.places import counted, elsewhere
+from ledger.facts.places import counted, elsewhere, places
 from ledger.log.database import Connection
 from ledger.views import differences
 from ledger.views.differences import PLACING, TASKS, Refused
@@ -37,6 +37,8 @@ class Change:
     """How many are elsewhere than before; what came anew or only went has not moved."""
     decisions: tuple[int, ...]
     """The numbers that did it."""
+    by_events: bool
+    """Whether events alone took some of it, after the last of them or where there is none."""
     ended_by: int | None
     """Position of the event with which its workload went, if that ended it."""
 
@@ -100,6 +102,7 @@ async def difference(connection: Connection, fleet: str, a: int, b: int) -> Diff
                 after=here,
                 moved=_moved(was, is_, there, here),
                 decisions=numbers.get((kind, subject), ()),
+                by_events=(kind, subject) not in numbers or _left(is_) != here,
                 ended_by=gone,
             )
         )
@@ -127,6 +130,11 @@ def _moved(
     if was is None or is_ is None or _uid(was) != _uid(is_):
         return 0
     return elsewhere(before, after)
+
+
+def _left(decision: Decision | None) -> Mapping[str, int]:
+    """What a decision left in force, which is all that its subject has by then; none where its workload went."""
+    return places(None if decision is None else decision.outcome)
 
 
 def _uid(decision: Decision) -> str:

@@ -57,10 +57,7 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     sections.asked += _asked(of, placement)
     sections.known += [
         f"balanced with alpha {placement.alpha} over {placement.scope}",
-        *(
-            f"for {step.replica}: {count(step.candidates, 'disk')} could take it"
-            for step in placement.steps
-        ),
+        *map(_candidates, placement.steps),
     ]
     sections.last_result += _last(of)
     sections.steps += _steps(of, placement)
@@ -77,6 +74,16 @@ def tell(of: Derivation, placement: DiskPlacement, sections: Sections) -> None:
     if not sections.losers:
         sections.losers.append("nobody")
     sections.changed += _changed(of, placement)
+
+
+def _candidates(step: Step) -> str:
+    """How many disks passed the filters, and how many of them had the room, too."""
+    # The one that was taken for want of a better one is not among those who lost.
+    short = dict(step.losers.counts).get("infeasible", 0) + step.overcommitted
+    passed = count(step.candidates, "disk")
+    if not short:
+        return f"for {step.replica}: {passed} could take it"
+    return f"for {step.replica}: {step.candidates - short} of {passed} that passed the filters had room for it"
 
 
 def _named(names: list[str]) -> str:

@@ -14,6 +14,7 @@ from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.explain import finding, pods, telling, undecided
 from ledger.cli.explain.checking import Checked, check
 from ledger.cli.explain.derivation import Derivation, Standing, derive, stands
+from ledger.cli.explain.emptied import emptied
 from ledger.cli.explain.finding import Kind, Meant
 from ledger.cli.explain.pods import Pod
 from ledger.cli.explain.redoing import Redone
@@ -251,11 +252,14 @@ async def _explained(
         as_of_now=position is None,
         waiting=None if waits is None else waits.told.position,
     )
+    in_force = telling.placed(places)
+    if meant.subject is not None and not places:
+        in_force = await emptied(connection, named, wanted, at=until)
     if position is None:
-        sections.now += telling.placed(places)
+        sections.now += in_force
     else:
         sections.then, sections.now = sections.now, []
-        sections.then += telling.placed(places)
+        sections.then += in_force
     why = None
     if place is not None:
         there = await derivations.places(

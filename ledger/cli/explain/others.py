@@ -1,6 +1,6 @@
 """Decisions that place nothing, told: targets of on-demand instances, admissions, incidents, proposals, repairs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -21,7 +21,12 @@ FOUND: Final[Mapping[What, str]] = {
     "pods_beyond_instances": "more pods are seen there than the ledger placed",
     "share_base_kept": "the node wanted to be divided into other pieces while some were given out",
     "late_confirmation": "pods came whose reservations had been given up",
+    "weight_invalid": "the weight that the quota says of its namespace is none",
+    "guarantee_infeasible": "queues are guaranteed more than there is to share out",
 }
+
+TOO_MUCH: Final[Collection[What]] = ("over_committed", "guarantee_infeasible")
+"""What tells by how much."""
 
 
 NO_MORE_BECAUSE: Final[Mapping[WhyNoMore, str]] = {
@@ -145,7 +150,7 @@ def tell_incident(incident: Incident, sections: Sections) -> None:
     sections.asked.append("nothing: the book was contradicted")
     sections.steps += [
         f"{incident.node}: {FOUND[incident.what]} ({incident.what})",
-        f"{'too much: ' if incident.what == 'over_committed' else ''}{words.amounts(incident.numbers)}",
+        f"{'too much: ' if incident.what in TOO_MUCH else ''}{words.amounts(incident.numbers)}",
     ]
     sections.changed.append("nothing: an incident moves nothing by itself")
 

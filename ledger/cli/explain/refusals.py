@@ -47,7 +47,7 @@ def wished_since(told: Told, refused: Mapping[str, Any]) -> str:
 
 def short(refusal: Refusal, subject: str, *, numbers: str = "numbers") -> list[str]:
     """What is short, by how much, and what that waits for."""
-    lines = [f"{words.reason(refusal.reason)}."]
+    lines = [f"{words.refused(refusal)}."]
     if refusal.detail:
         lines.append(f"{numbers}: {words.amounts(refusal.detail)}")
     # What is 0 of both is left out of the record.

@@ -148,7 +148,7 @@ def caused_by(of: Derivation) -> list[str]:
         assert isinstance(refusal, Refusal), "nothing else is ended so"
         lines.append(
             f"it had been refused by #{of.ended.decision.number} at position"
-            f" {of.ended.decision.position}: {words.reason(refusal.reason)};"
+            f" {of.ended.decision.position}: {words.refused(refusal)};"
             f" {'this takes its place' if isinstance(decision.outcome, Refusal) else 'that is over with this'}"
         )
     if decision.deadline is not None:

@@ -8,7 +8,7 @@ was not there to be asked.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from ledger.cli.counting import count
 from ledger.cli.explain import disks, words
@@ -21,7 +21,7 @@ from ledger.facts.deployment import Deployment
 from ledger.facts.disk_placement import DiskPlacement, Step
 from ledger.facts.division import ClusterShare, Division
 from ledger.facts.eviction import Eviction
-from ledger.facts.reason import Losers
+from ledger.facts.reason import LOSERS_NAMED, Losers
 from ledger.facts.refusal import Refusal
 from ledger.log.database import Connection
 from ledger.views import derivations
@@ -51,6 +51,12 @@ IN_FORCE: Final[Mapping[str, str]] = {
 
 REMOVED: Final = ".removed.v1"
 """How the types of the events end with which a place goes."""
+
+TAKES_ALL_ON_IT: Final = ("ledger.cluster.cluster.removed.v1", "ledger.cluster.node.removed.v1")
+"""With a cluster go its nodes and disks, with a node its disks."""
+
+PARTS: Final[Mapping[str, int]] = {"cluster": 1, "node": 2, "disk": 3}
+"""Of how many names the full name of a place is made."""
 
 DECISIONS_TOLD: Final = 3
 """Decisions that a line names; the newest matter."""
@@ -108,26 +114,57 @@ async def why_not(
             for one in _told(recorded, place):
                 if one.verdict == verdict:
                     return _since(one, of, at)
-    said = await derivations.last_said(connection, fleet, [place], PLACE_TOLD, at=moment)
-    if said is None:
+    spoken = await _last_said(connection, fleet, place, at=moment)
+    if spoken is None:
         told_nothing = f"{place} was not asked: no event by then speaks of it"
         return WhyNot(place, "unknown", of.recorded.name, None, (told_nothing,))
-    if told:
+    said = spoken.said
+    by = next((one for one in asked if told and one.name == told[0].decision), None)
+    by = by or _who_asks(of, asked, spoken)
+    before = await _last_said(connection, fleet, place, at=known_to(by.decision))
+    was_there = before is not None and not before.said.type.endswith(REMOVED)
+    if told and was_there:
         return WhyNot(place, "not_named", told[0].decision, None, (*told[0].lines, *_state(said)))
-    by = _who_asks(of, asked, said)
-    before = await derivations.last_said(
-        connection, fleet, [place], PLACE_TOLD, at=known_to(by.decision)
-    )
-    if _noun(said) == "disk" and not _of_disks(by):
+    if spoken.noun == "disk" and not _of_disks(by):
         why = "only replicas of volumes have their places on disks"
-    elif before == said and said.type.endswith(REMOVED):
+    elif was_there:
+        why = _not_asked(of, by, spoken)
+    elif before == spoken:
         why = f"it was not there any more when #{by.decision.number} was decided"
-    elif before is None or before.type.endswith(REMOVED):
-        why = f"what is said of it now came after #{by.decision.number} was decided"
     else:
-        why = _not_asked(of, by, said)
+        why = f"what is said of it now came after #{by.decision.number} was decided"
     lines = (f"{place} was not asked: {why}", *_state(said))
     return WhyNot(place, "not_asked", by.name, None, lines)
+
+
+class _Spoken(NamedTuple):
+    """The last event that says what a place is, or that it is not."""
+
+    noun: str
+    """What the place is: a cluster, a node or a disk."""
+    said: Told
+
+
+async def _last_said(connection: Connection, fleet: str, place: str, *, at: int) -> _Spoken | None:
+    """What was said last of a place by a position; also of what it is on, where that took it along.
+
+    A node may be known by its disks alone. None where no event speaks of the place.
+    """
+    said = await derivations.last_said(connection, fleet, [place], PLACE_TOLD, at=at)
+    if said is not None:
+        noun = said.type.split(".")[2]
+    else:
+        on_it = await derivations.disks_on(connection, fleet, place, at=at)
+        said = await derivations.last_said(connection, fleet, on_it, PLACE_TOLD, at=at)
+        if said is None:
+            return None
+        noun = "node"
+    parts = place.split("/")
+    # Disks of a fleet without clusters are on a node that no event is about.
+    whole = len(parts) == PARTS[noun]
+    on = ["/".join(parts[:many]) for many in range(1, len(parts))] if whole else []
+    gone = await derivations.last_said(connection, fleet, on, TAKES_ALL_ON_IT, at=at)
+    return _Spoken(noun, gone if gone is not None and gone.position > said.position else said)
 
 
 async def _of_parts(
@@ -166,7 +203,7 @@ async def _meant(
     at: int,
 ) -> str:
     """The full name of the place that is meant, or the name itself where nobody has a longer one."""
-    if await derivations.last_said(connection, fleet, [place], PLACE_TOLD, at=at) is not None:
+    if await _last_said(connection, fleet, place, at=at) is not None:
         return place
     known = {name for recorded in asked for name in _names(recorded)} | set(map(_where, in_force))
     if any(_is_in(name, place) for name in known):
@@ -174,9 +211,9 @@ async def _meant(
     found = {name: False for known_name in known if (name := _ending(known_name, place))}
     for cluster in sorted({name.partition("/")[0] for name in known}):
         name = f"{cluster}/{place}"
-        said = await derivations.last_said(connection, fleet, [name], PLACE_TOLD, at=at)
-        if said is not None:
-            found[name] = not said.type.endswith(REMOVED)
+        spoken = await _last_said(connection, fleet, name, at=at)
+        if spoken is not None:
+            found[name] = not spoken.said.type.endswith(REMOVED)
     there = [name for name in found if found[name]] or list(found)
     if len(there) > 1:
         raise InvalidRequest(
@@ -394,6 +431,11 @@ def _of_each(recorded: Recorded, placement: DiskPlacement, lost: Sequence[WhyNot
 
 def _of_step(recorded: Recorded, step: Step, place: str) -> Iterator[WhyNot]:
     number = recorded.decision.number
+    of_losers = list(_of_losers(recorded, step.losers, place, whole=True, whose=step.replica))
+    if any(name == place for name, _ in step.losers.named):
+        # A disk that could not be picked says so itself, whatever became of its node.
+        yield from of_losers
+        return
     for stage in disks.stages(step):
         for rank, (name, one) in enumerate(stage[1:], 2):
             # A node is weighed with all its disks.
@@ -404,12 +446,16 @@ def _of_step(recorded: Recorded, step: Step, place: str) -> Iterator[WhyNot]:
                     f" {stage[0][1].score}"
                 )
                 yield WhyNot(place, "lost", recorded.name, "outranked", (line,))
-    yield from _of_losers(recorded, step.losers, place, whole=True, whose=step.replica)
-
-
-def _noun(said: Told) -> str:
-    """What an event speaks of: a cluster, a node or a disk."""
-    return said.type.split(".")[2]
+    yield from (one for one in of_losers if one.verdict == "lost")
+    not_named = [line for one in of_losers if one.verdict != "lost" for line in one.lines]
+    if len(step.nodes) == LOSERS_NAMED + 1 < step.candidates:
+        line = (
+            f"if {place} was weighed for {step.replica} in #{number}, it came behind the first"
+            f" {len(step.nodes)}, which are those that the record names; `--full` has all"
+        )
+        not_named.append(line)
+    if not_named:
+        yield WhyNot(place, "not_named", recorded.name, None, tuple(not_named))
 
 
 def _of_disks(recorded: Recorded) -> bool:
@@ -419,10 +465,10 @@ def _of_disks(recorded: Recorded) -> bool:
     return wanted == "disk_placement"
 
 
-def _who_asks(of: Derivation, asked: Sequence[Recorded], said: Told) -> Recorded:
+def _who_asks(of: Derivation, asked: Sequence[Recorded], spoken: _Spoken) -> Recorded:
     """The decision that would have asked a place: of a node the newest deployment on its cluster."""
-    if _noun(said) == "node":
-        cluster = said.subject.partition("/")[0]
+    if spoken.noun == "node":
+        cluster = spoken.said.subject.partition("/")[0]
         for recorded in asked:
             outcome = recorded.decision.outcome
             if isinstance(outcome, Deployment) and outcome.cluster == cluster:
@@ -441,12 +487,12 @@ def _state(said: Told) -> list[str]:
     return [f"{said.subject} was told by event {said.position}: {states.lower()}"]
 
 
-def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
+def _not_asked(of: Derivation, by: Recorded, spoken: _Spoken) -> str:
     """Why nobody asked a place that is there."""
     wish = of.wished.get("division") or {}
     number, outcome = by.decision.number, by.decision.outcome
     match outcome:
-        case Division() | Refusal(wanted="division") if _noun(said) == "node":
+        case Division() | Refusal(wanted="division") if spoken.noun == "node":
             return "there is no deployment of it on nodes of that cluster"
         case Division() | Refusal(wanted="division") if wish.get("clusters"):
             return f"the workload names its clusters: {', '.join(sorted(wish['clusters']))}"
@@ -454,7 +500,7 @@ def _not_asked(of: Derivation, by: Recorded, said: Told) -> str:
             return f"the workload selects clusters by {words.spelled(wish['cluster_selector'])}"
         case Division() | Refusal(wanted="division") if wish.get("weights"):
             return f"the workload has weights for {', '.join(sorted(wish['weights']))} only"
-        case Deployment(cluster=cluster) if not _is_in(said.subject, cluster):
+        case Deployment(cluster=cluster) if not _is_in(spoken.said.subject, cluster):
             return f"only nodes of {cluster} are asked for this part of the workload"
         case Deployment() if not outcome.asked:
             return f"#{number} placed nothing, so it asked no node"

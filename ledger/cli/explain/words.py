@@ -81,6 +81,12 @@ LOST_BECAUSE: Final[Mapping[str, str]] = {
     "selector": "does not have the labels that are selected by",
     "unschedulable": "takes no new work",
     "other_class": "is of the other capacity class",
+    "cpu": "has too little cpu for what is wanted",
+    "memory": "has too little memory for what is wanted",
+    "storage": "has too little storage for what is wanted",
+    "volumes": "has too little room on its devices for what is wanted",
+    "pods": "has too few places for pods for what is wanted",
+    "not_whole_pieces": "has cores in pieces of which what is wanted is no whole number",
     "no_region": "names no region, and regions were chosen",
     "swapped_out": "gave its place to one with more room",
     "region_not_chosen": "its region was not chosen",
@@ -105,6 +111,7 @@ LOST_BECAUSE: Final[Mapping[str, str]] = {
     "physical_minimum": "would have too little left",
     "physical_limit": "would be used more than it may be",
     "disk_pressure": "would be too full",
+    "infeasible": "has fewer usable bytes than a replica takes",
 }
 """Why somebody got nothing, where no explainer of ``ledger solve`` says it."""
 
@@ -116,6 +123,7 @@ COMPARED_IN_BYTES: Final = frozenset(
         "scheduling_space",
         "physical_minimum",
         "physical_limit",
+        "infeasible",
     }
 )
 """Those who lost because two numbers of bytes were compared."""
@@ -151,6 +159,18 @@ SHORT_OF: Final[Mapping[str, str]] = {
     "invalid_volume": "one of the volumes it asks for means nothing",
 }
 """What could not be had."""
+
+TOO_LITTLE: Final = frozenset({"insufficient_resource", "insufficient_capacity"})
+
+NO_ROOM_HELPS: Final[Mapping[str, str]] = {
+    "limit": "the limit on a node lets fewer be on the nodes there are",
+    "nodes": "there are fewer nodes than it is to be on",
+    "whole_pieces": "what it asks for of cpu is whole pieces of a core on no node",
+}
+"""What deployments can be short of that more room on the same nodes does not give them."""
+
+CAPS_TOO_SMALL: Final = "the caps of the clusters it may go to let fewer be there"
+"""Why a division is short of room that does not wait for nodes."""
 
 
 _UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
@@ -227,12 +247,47 @@ def reason(code: str) -> str:
     return code if told is None else f"{told} ({code})"
 
 
+def refused(refusal: Refusal) -> str:
+    """The same of a whole refusal: what it is short of may tell more than a code does."""
+    told = None
+    if refusal.reason in TOO_LITTLE and refusal.wanted == "division":
+        told = None if refusal.waits_for == "nodes" else CAPS_TOO_SMALL
+    elif refusal.reason in TOO_LITTLE:
+        told = _no_room_helps(refusal)
+    return reason(refusal.reason) if told is None else f"{told} ({refusal.reason})"
+
+
+def _no_room_helps(refusal: Refusal) -> str | None:
+    """Why a deployment is refused whose nodes may have room enough; None where some part lacks room."""
+    parts = [name.removesuffix("wanted") for name, _ in refusal.detail if name.endswith("_wanted")]
+    told: set[str] = set()
+    for part in parts:
+        short = _short_of(refusal, f"{part}short_")
+        if not short or not short <= NO_ROOM_HELPS.keys():
+            return None
+        told |= short
+    return "; ".join(NO_ROOM_HELPS[what] for what in sorted(told)) or None
+
+
+def _short_of(refusal: Refusal, after: str) -> set[str]:
+    """The amounts that a deployment, or a part of it, is short of."""
+    found = (name.partition(after) for name, _ in refusal.detail)
+    return {what for _, is_short, what in found if is_short}
+
+
 def waits_for(refusal: Refusal, subject: str) -> str:
     """What has to come before the refused is asked again."""
     cluster = subject.rpartition("@")[2]
     match refusal.waits_for:
         case "cluster":
             return "It waits for a cluster that it may go to."
+        case "nodes" if "@" in subject and refusal.reason == "no_eligible_node":
+            return f"It waits for nodes of {cluster} that take new work for it."
+        case "nodes" if "@" in subject and _short_of(refusal, "_short_") & NO_ROOM_HELPS.keys():
+            return (
+                f"It waits for other nodes of {cluster}, or for another wish:"
+                " more room on those there are is not enough."
+            )
         case "nodes" if "@" in subject:
             return f"It waits for nodes of {cluster}, or for room on them."
         case "nodes":
@@ -262,13 +317,15 @@ def ran_out(deadline: Deadline) -> str:
     return f"{DEADLINES.get(deadline.kind, deadline.kind)} ({deadline.kind} of {deadline.subject})"
 
 
-def amounts(detail: Iterable[tuple[str, int]]) -> str:
+def amounts(detail: Iterable[tuple[str, int | str]]) -> str:
     """Names and numbers, as one reads them aloud."""
     told = dict(detail)
     found = []
     for name, number in told.items():
         parts = told.get(f"{name}{_IN_PARTS_OF}", 1)
-        if not name.endswith(_IN_PARTS_OF):
+        if isinstance(number, str) or isinstance(parts, str):
+            found.append(f"{name.replace('_', ' ')} {number}")
+        elif not name.endswith(_IN_PARTS_OF):
             found.append(f"{name.replace('_', ' ')} {amount(name, number, parts)}")
     return ", ".join(found)
 

@@ -57,8 +57,9 @@ OPEN_REFUSALS = Metric(
 OPEN_INCIDENTS = Metric(
     "ledger_open_incidents",
     "gauge",
-    "Contradictions of the book that last: nodes that declare less than is held, pods beyond what was placed.",
-    "Something moved without the ledger: `ledger_api.open_incidents` says where, `incidents` by how much.",
+    "Contradictions of the book that last: nodes that declare less than is held, pods beyond what was placed,"
+    " weights that are none, guarantees beyond what there is.",
+    "Something moved without the ledger, or was said that cannot be: `ledger_api.open_incidents` says where, `incidents` by how much.",
     "fleet",
 )
 QUARANTINE_WAITING = Metric(

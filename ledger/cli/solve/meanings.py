@@ -31,7 +31,7 @@ WHY_IT_GOT_SO_MANY: Final[Mapping["Reason", str]] = {
     "least_used_after": "its usage stayed lowest",
     "came_next": "it was next",
     "no_capacity": "has no capacity",
-    "at_limit": "holds as many as the limit allows",
+    "at_limit": "takes no more by the limit",
     "above_level": "holds more than the level",
     "after_last_round": "holds as many as the level, and the last round did not come so far",
     "holds_enough": "chosen, and holds enough already",

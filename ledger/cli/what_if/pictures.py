@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ledger.cli.what_if.telling import ROWS, Row, count, sides, title
-from ledger.errors import SetupProblem
+from ledger.cli.what_if.telling import ROWS, Row, count, sides, size, title
+from ledger.errors import InvalidRequest, SetupProblem
 from ledger.replay.what_if.asking import Answer
 from ledger.replay.what_if.comparison import Sample, Standing
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES: Final = frozenset({".png", ".svg"})
+
+TICKS: Final = 5
+"""Of an axis: more are not read."""
 
 PANELS: Final = 8
 """More in one picture cannot be read in a review."""
@@ -42,7 +46,7 @@ def require(paths: Sequence[Path]) -> None:
     """Whether these can be drawn, before anything is folded."""
     for path in paths:
         if path.suffix.lower() not in SUFFIXES:
-            raise SetupProblem(f"{path}: pictures are .png or .svg")
+            raise InvalidRequest("invalid_request", f"--plot {path}: pictures are .png or .svg")
         if not path.resolve().parent.is_dir():
             raise SetupProblem(f"{path}: there is no such directory")
     if not paths:
@@ -79,7 +83,7 @@ def draw(answer: Answer, path: Path) -> None:
         figure.savefig(path, dpi=150, metadata=metadata)
 
 
-class _Curve(NamedTuple):
+class Curve(NamedTuple):
     """A measure along the log, on both sides."""
 
     row: Row
@@ -87,11 +91,11 @@ class _Curve(NamedTuple):
     would_be: list[float | None]
 
 
-def _curves(answer: Answer) -> list[_Curve]:
+def _curves(answer: Answer) -> list[Curve]:
     """Those that come out otherwise somewhere, as far as there is room."""
     samples = answer.comparison.samples
     every = [
-        _Curve(
+        Curve(
             row,
             [_value(row, sample.was) for sample in samples],
             [_value(row, sample.would_be) for sample in samples],
@@ -108,8 +112,8 @@ def _value(row: Row, standing: Standing) -> float | None:
     return None if value is None else float(value)
 
 
-def _panel(axes: Axes, answer: Answer, curve: _Curve) -> None:
-    from matplotlib.ticker import MaxNLocator
+def _panel(axes: Axes, answer: Answer, curve: Curve) -> None:
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
 
     samples: Sequence[Sample] = answer.comparison.samples
     positions = [sample.place.position for sample in samples]
@@ -133,8 +137,18 @@ def _panel(axes: Axes, answer: Answer, curve: _Curve) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=curve.row.told is count))
+    axes.yaxis.set_major_locator(
+        MultipleLocator(binary_step(curve))
+        if curve.row.told is size
+        else MaxNLocator(TICKS, integer=curve.row.told is count)
+    )
     axes.yaxis.set_major_formatter(lambda value, _: curve.row.told(value))
+
+
+def binary_step(curve: Curve) -> int:
+    """From tick to tick of an axis of bytes: a power of two, so that each is whole in its unit."""
+    highest = max((value for value in (*curve.was, *curve.would_be) if value), default=1.0)
+    return 1 << max(0, ceil(highest / TICKS) - 1).bit_length()
 
 
 def _name(row: Row) -> str:

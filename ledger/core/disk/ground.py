@@ -43,6 +43,7 @@ from ledger.core.disk.scheduling import (
     Unplaced,
     Volume,
     candidate_nodes,
+    infeasible,
     met_on,
     node_tags_missing,
     passed_over,
@@ -79,6 +80,13 @@ class Offer(NamedTuple):
     largest: int
     """The most usable bytes of one of them."""
     passed_over: tuple[PassedOver, ...]
+    infeasible: tuple[PassedOver, ...]
+    """Of those that fit, the ones that have too few usable bytes."""
+
+    @property
+    def losers(self) -> tuple[PassedOver, ...]:
+        """Its disks that cannot be picked, or the node itself."""
+        return self.passed_over + self.infeasible
 
     @property
     def key(self) -> _Key:
@@ -91,11 +99,11 @@ class Footing:
     """What a node has for volumes with certain selectors, whatever their size."""
 
     offer: Offer
-    """For a size that every disk takes which takes any."""
+    """For a size that every disk takes which takes any, and has the usable bytes for."""
     most: tuple[int, ...]
     """For each of these disks the largest size that it takes."""
     least: int
-    """The least of these."""
+    """The least of these, and of the usable bytes of these disks."""
 
     @staticmethod
     def of(node: Node, volume: Volume, rules: Rules) -> "Footing":
@@ -121,7 +129,8 @@ class Footing:
                     disks.append(met.disk)
                     most.append(room)
         zone = node.zone if off is None else None
-        return Footing(_offer(node.name, zone, disks, out), tuple(most), min(most, default=0))
+        least = min((*most, *(disk.room for disk in disks)), default=0)
+        return Footing(_offer(node.name, zone, disks, out), tuple(most), least)
 
     def at(self, size: int) -> Offer:
         """What the node has for replicas of a size."""
@@ -134,13 +143,13 @@ class Footing:
                 disks.append(disk)
             else:
                 out.append(passed_over(disk, over_limit(disk, most, size=size)))
-        return _offer(self.offer.node, self.offer.zone, disks, out)
+        return _offer(self.offer.node, self.offer.zone, disks, out, size=size)
 
 
 class Total:
     """What some nodes come to."""
 
-    __slots__ = ("codes", "disks", "nodes", "room", "taking")
+    __slots__ = ("codes", "disks", "infeasible", "nodes", "room", "taking")
 
     def __init__(self) -> None:
         self.taking = 0
@@ -150,6 +159,8 @@ class Total:
         self.disks = 0
         self.room = 0
         """Of these disks, the usable bytes."""
+        self.infeasible = 0
+        """Of these disks, the ones that have too few."""
         self.codes: Counter[tuple[str, Reason | None]] = Counter()
         """Who was passed over, by code and what Longhorn says."""
 
@@ -161,6 +172,7 @@ class Total:
             self.nodes += times
             self.disks += times * len(offer.disks)
             self.room += times * offer.room
+            self.infeasible += times * len(offer.infeasible)
         for one in offer.passed_over:
             self.codes[one.code, one.reason] += times
 
@@ -170,18 +182,19 @@ class Total:
         self.nodes += times * other.nodes
         self.disks += times * other.disks
         self.room += times * other.room
+        self.infeasible += times * other.infeasible
         for code, count in other.codes.items():
             self.codes[code] += times * count
 
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """Who of the ground was no candidate: passed over, or kept away on a rung by replicas."""
+    """Who of the ground could not be picked: passed over, infeasible, or kept away on a rung by replicas."""
 
     address: str
     why: PassedOver | Kept
     rung: RungName | None
-    """None where it was passed over."""
+    """None where nobody keeps it away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +216,8 @@ class Step:
     candidates: int
     """On the last rung, with those of the ground."""
     losers: Losers
+    infeasible: tuple[PassedOver, ...]
+    """Of the candidates on the volume's own nodes."""
     view: "View"
     """What of the ground was seen from there."""
 
@@ -311,12 +326,19 @@ class View:
         return None if nearest is None else _least_short(nearest.passed_over)
 
     def lost(self) -> Iterator[Loser]:
-        """Who was passed over, by address."""
+        """Who was passed over or is infeasible, by address."""
         for address, node in self.ground.losers:
             offer = self.ground.offers[node]
             if node not in self.but and offer.zone not in self.closed:
-                why = next(one for one in offer.passed_over if _address(one) == address)
+                why = next(one for one in offer.losers if _address(one) == address)
                 yield Loser(address, why, None)
+
+    def has_infeasible(self, disk: Disk) -> bool:
+        """Whether it is one of those that are seen, and has too few usable bytes."""
+        if disk.node in self.but:
+            return False
+        offer = self.ground.offers[disk.node]
+        return any(one.disk == disk.name for one in offer.infeasible)
 
     def kept(self, zone: ZoneName) -> tuple[int, Iterator[NodeName]]:
         """How many nodes of a zone that is not seen there are, and who they are, by name."""
@@ -350,7 +372,7 @@ def place_on(
         total = view.total()
         if not total.taking:
             unplaced = Unplaced(name, "no_eligible_node", (nodes,))
-            return Step(unplaced, 0, _losers(view, total, None, (), first), view)
+            return Step(unplaced, 0, _losers(view, total, None, (), None, first), (), view)
         nodes = []
     ladder = Ladder.of(situation, nodes, replicas)
     view = View(ground, frozenset(ladder.occupancy.zones), own)
@@ -374,17 +396,25 @@ def place_on(
                     rung.candidates, size=volume.size, alpha=rules.alpha, scope=rules.scope
                 )
             break
-    losers = _losers(view, total, ladder, rungs, first)
+    chosen = choice.disk if isinstance(choice, Choice) else None
+    losers = _losers(view, total, ladder, rungs, chosen, first)
+    others = tuple(
+        short
+        for disk in rungs[-1].candidates
+        if disk != chosen and (short := infeasible(disk, size=volume.size)) is not None
+    )
     if isinstance(choice, Choice):
-        return Step(Placed(name, choice, tuple(rungs)), candidates, losers, view)
+        return Step(Placed(name, choice, tuple(rungs)), candidates, losers, others, view)
     if choice is not None:
         reasons: tuple[Reason, ...] = ("replica scheduling failed",)
-        return Step(Unplaced(name, "no_disk", reasons, tuple(rungs)), candidates, losers, view)
+        unplaced = Unplaced(name, "no_disk", reasons, tuple(rungs))
+        return Step(unplaced, candidates, losers, others, view)
     said = {one.reason for rung in rungs for one in rung.passed_over if one.reason}
     said.update(reason for (_, reason), count in total.codes.items() if reason and count)
     code: Literal["no_fitting_disk", "anti_affinity"]
     code = "no_fitting_disk" if said else "anti_affinity"
-    return Step(Unplaced(name, code, tuple(sorted(said)), tuple(rungs)), 0, losers, view)
+    unplaced = Unplaced(name, code, tuple(sorted(said)), tuple(rungs))
+    return Step(unplaced, 0, losers, others, view)
 
 
 def _choice(
@@ -447,14 +477,25 @@ def _rooms(offers: Iterator[Offer]) -> list[int]:
 
 
 def _losers(
-    view: View, total: Total, ladder: Ladder | None, rungs: Sequence[Rung], first: int
+    view: View,
+    total: Total,
+    ladder: Ladder | None,
+    rungs: Sequence[Rung],
+    chosen: Disk | None,
+    first: int,
 ) -> Losers:
-    """Who of the ground was passed over, and who was kept away: the last rung that says so."""
-    counts: Counter[str] = Counter()
+    """Who of the ground was passed over, infeasible, or kept away: the last rung that says so."""
+    counts = Counter[str](infeasible=total.infeasible)
     for (code, _), count in total.codes.items():
         counts[code] += count
+    lost = view.lost()
+    if chosen is not None and view.has_infeasible(chosen):
+        # Where nobody has room the one with most is taken, and nobody lost with it.
+        counts["infeasible"] -= 1
+        its_own = f"{chosen.node}/{chosen.name}"
+        lost = (loser for loser in lost if loser.address != its_own)
     # Where few lost there are no others to be looked for.
-    named = list(islice(view.lost(), min(first, counts.total())))
+    named = list(islice(lost, min(first, counts.total())))
     went_on = any(rung.name == "evict_only_zone" for rung in rungs)
     for zone in sorted(view.closed):
         assert ladder is not None, "a zone is closed to a volume that has replicas there"
@@ -472,9 +513,15 @@ def _losers(
 
 
 def _offer(
-    node: NodeName, zone: ZoneName | None, disks: Sequence[Disk], out: Sequence[PassedOver]
+    node: NodeName,
+    zone: ZoneName | None,
+    disks: Sequence[Disk],
+    out: Sequence[PassedOver],
+    *,
+    size: int = 0,
 ) -> Offer:
     rooms = [disk.room for disk in disks]
+    short = (infeasible(disk, size=size) for disk in disks)
     return Offer(
         node=node,
         zone=zone,
@@ -483,6 +530,7 @@ def _offer(
         total=sum(disk.total for disk in disks),
         largest=max(rooms, default=0),
         passed_over=tuple(out),
+        infeasible=tuple(one for one in short if one is not None),
     )
 
 
@@ -503,7 +551,7 @@ def _least_short(out: Sequence[PassedOver]) -> int | None:
 
 
 def _places(offer: Offer) -> list[_Place]:
-    return [(_address(one), offer.node) for one in offer.passed_over]
+    return [(_address(one), offer.node) for one in offer.losers]
 
 
 def _address(one: PassedOver) -> str:

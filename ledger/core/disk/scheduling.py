@@ -73,9 +73,9 @@ Obstacle = (
     Misfit
     | ShortOf
     | OutOfService
-    | Literal["not_schedulable", "node_tags", "image_node_tags", "rebuild_limit"]
+    | Literal["not_schedulable", "node_tags", "image_node_tags", "rebuild_limit", "infeasible"]
 )
-"""Why a node or a disk was passed over. The names are public."""
+"""Why a node or a disk was passed over. The names are public; only a candidate is ``infeasible``."""
 
 AutoBalance = Literal["disabled", "least-effort", "best-effort"]
 
@@ -369,6 +369,16 @@ def passed_over(disk: Disk, short: Shortfall) -> PassedOver:
     return PassedOver(
         disk.node, disk.name, short.code, "insufficient storage", short.value, short.bound
     )
+
+
+def infeasible(disk: Disk, *, size: int) -> PassedOver | None:
+    """Why a candidate cannot be picked: it has fewer usable bytes than a replica takes; None if it can.
+
+    It counts in the scores of the others all the same.
+    """
+    if disk.room >= size:
+        return None
+    return PassedOver(disk.node, disk.name, "infeasible", None, disk.usable, size)
 
 
 def booked(drive: Drive, replicas: Iterable[Replica], *, size: int) -> Disk:

@@ -21,6 +21,7 @@ from ledger.events.contract_values import (
     Labels,
     Moment,
     Node,
+    ObjectUid,
     Size,
     Text,
     Whole,
@@ -180,11 +181,13 @@ class NodeReclaiming(Contract):
     """The cluster it belongs to."""
     name: Node
     """The node."""
+    uid: ObjectUid | None = None
+    """Which node of that name; absent, the one in force."""
     notice_seconds: Whole = 0
     """How long it still has, as its owner announced."""
 
     def fact(self) -> facts.NodeReclaiming:
-        return facts.NodeReclaiming(self.cluster, self.name, self.notice_seconds)
+        return facts.NodeReclaiming(self.cluster, self.name, self.uid, self.notice_seconds)
 
 
 class InventoryListed(Contract):

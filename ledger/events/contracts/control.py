@@ -150,7 +150,7 @@ class VotersSection(Section):
     """For another queue."""
 
 
-class History(Shape):
+class History(Section):
     """Past usage counts beside present usage, fading bucket by bucket."""
 
     bucket_ms: Annotated[Milliseconds, Field(ge=1, le=LARGEST_WHOLE_NUMBER)] | None = None
@@ -161,11 +161,6 @@ class History(Shape):
     """How much past usage counts; by default as much as present usage."""
     entry_penalty: bool | None = None
     """Whether an admission counts at once; by default it does."""
-
-    def setting(self) -> policy.History:
-        """The setting as the policy holds it."""
-        told = {name: getattr(self, name) for name in self.model_fields_set}
-        return policy.History(**{name: value for name, value in told.items() if value is not None})
 
 
 class FairshareSection(Section):
@@ -185,7 +180,7 @@ class FairshareSection(Section):
     scope: policy.NamespaceScope | None = None
     """Whether a namespace's usage counts per queue or over all queues."""
     history: History | None = None
-    """Whether past usage counts; null, the default, is off."""
+    """Whether past usage counts: told anything, or `{}`, it is on; null, the default, is off."""
 
 
 class Toleration(Shape):
@@ -356,7 +351,9 @@ def _settings(prefix: str, section: Shape) -> Iterator[tuple[str, policy.PolicyV
     """Each setting that was told, by its path."""
     for name in section.model_fields_set:
         value = getattr(section, name)
-        if isinstance(value, Section):
+        if isinstance(value, History) and not value.model_fields_set:
+            yield prefix + name, True
+        elif isinstance(value, Section):
             yield from _settings(f"{prefix}{name}.", value)
         else:
             yield prefix + name, _value(value)
@@ -364,8 +361,6 @@ def _settings(prefix: str, section: Shape) -> Iterator[tuple[str, policy.PolicyV
 
 def _value(told: Any) -> policy.PolicyValue:
     match told:
-        case History():
-            return told.setting()
         case [Toleration(), *_]:
             return tuple(toleration.setting() for toleration in told)
         case list():

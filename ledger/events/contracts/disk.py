@@ -18,6 +18,7 @@ from ledger.events.contract_values import (
     ClusterOrNone,
     Name,
     Node,
+    ObjectUid,
     Ratio,
     Size,
     Text,
@@ -183,11 +184,13 @@ class ReplicaFailed(Contract):
     """The volume."""
     replica: Name
     """The replica."""
+    uid: ObjectUid | None = None
+    """Which volume of that name it is of; absent, the one in force."""
     reusable: bool = False
     """Whether it may come back: then its replacement waits for a while."""
 
     def fact(self) -> facts.ReplicaFailed:
-        return facts.ReplicaFailed(self.volume, self.replica, self.reusable)
+        return facts.ReplicaFailed(self.volume, self.replica, self.uid, self.reusable)
 
 
 class ReplicaRecovered(Contract):
@@ -201,6 +204,8 @@ class ReplicaRecovered(Contract):
     """The volume."""
     replica: Name
     """The replica."""
+    uid: ObjectUid | None = None
+    """Which volume of that name it is of; absent, the one in force."""
 
     def fact(self) -> facts.ReplicaRecovered:
-        return facts.ReplicaRecovered(self.volume, self.replica)
+        return facts.ReplicaRecovered(self.volume, self.replica, self.uid)

@@ -216,7 +216,10 @@ def said_otherwise(fact: Fact, question: Question) -> Fact:
     """What an event of the log says in the branch."""
     match fact:
         case PolicyChanged() if question.policy:
-            change = dict(fact.change) | dict(question.policy)
+            asked = dict(question.policy)
+            reset = tuple(f"{path}." for path, value in asked.items() if value is None)
+            said = {path: value for path, value in fact.change if not path.startswith(reset)}
+            change = said | asked
             return replace(fact, change=tuple(sorted(change.items())))
         case MessageReleased():
             inner = said_otherwise(fact.fact, question)

@@ -1,5 +1,7 @@
 -- The functions that answer what a view answers, as of a position: the same rows, of another moment. They are
--- spelled so that Postgres sees through them: what is asked of their rows is asked of the tables.
+-- spelled so that Postgres sees through them: what is asked of their rows is asked of the tables. The fleet's number
+-- is joined with, and not looked up by a subquery: Postgres answers such a one for the first of several fleets that
+-- somebody asks for together (LATERAL), and takes the answer for all of them.
 DO $$
 DECLARE
   state   text;
@@ -14,23 +16,24 @@ BEGIN
         LANGUAGE sql STABLE
         BEGIN ATOMIC
           SELECT %1$s_as_of.fleet, %2$s
-            FROM (
+            FROM ledger.seen_fleets f
+           CROSS JOIN LATERAL (
               SELECT t.* FROM ledger.%1$s_over_time t
-               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+               WHERE t.fleet_number = f.number
                  AND t.fork = ANY (ledger.forks_before(%1$s_as_of."position"))
                  AND t.until_position > %1$s_as_of."position"
               UNION ALL
               SELECT t.* FROM ledger.%1$s_over_time t
-               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+               WHERE t.fleet_number = f.number
                  AND t.fork = ANY (ledger.forks_behind(%1$s_as_of."position"))
                  AND t.from_position <= %1$s_as_of."position"
               UNION ALL
               SELECT t.* FROM ledger.%1$s_over_time t
-               WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = %1$s_as_of.fleet)
+               WHERE t.fleet_number = f.number
                  AND t.fork IS NULL
                  AND t.from_position <= %1$s_as_of."position"
             ) r
-           WHERE ledger.is_decided(%1$s_as_of.fleet, %1$s_as_of."position");
+           WHERE f.name = %1$s_as_of.fleet AND ledger.is_decided(%1$s_as_of.fleet, %1$s_as_of."position");
         END $f$, state, columns);
   END LOOP;
 END
@@ -44,46 +47,51 @@ CREATE FUNCTION ledger_api.placements_as_of(fleet text, "position" bigint)
   RETURNS SETOF ledger_api.placements
   LANGUAGE sql STABLE
   BEGIN ATOMIC
-    SELECT placements_as_of.fleet, kind, subject,
-           CASE WHEN coalesce(r.count, 0) > 0 THEN r.cluster END,
-           CASE WHEN coalesce(r.count, 0) > 0 THEN r.node END,
-           CASE WHEN coalesce(r.count, 0) > 0 THEN r.disk END,
-           coalesce(r.count, 0),
-           CASE WHEN coalesce(r.count, 0) > 0 THEN b.number END,
-           CASE WHEN coalesce(r.count, 0) > 0 THEN r.from_position END
-      FROM (
-        SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork = ANY (ledger.forks_before(placements_as_of."position"))
-           AND t.until_position > placements_as_of."position"
-        UNION ALL
-        SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork = ANY (ledger.forks_behind(placements_as_of."position"))
-           AND t.from_position <= placements_as_of."position"
-        UNION ALL
-        SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork IS NULL
-           AND t.from_position <= placements_as_of."position"
-      ) r
-      FULL JOIN (
-        SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork = ANY (ledger.forks_before(placements_as_of."position"))
-           AND t.until_position > placements_as_of."position"
-        UNION ALL
-        SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork = ANY (ledger.forks_behind(placements_as_of."position"))
-           AND t.from_position <= placements_as_of."position"
-        UNION ALL
-        SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = placements_as_of.fleet)
-           AND t.fork IS NULL
-           AND t.from_position <= placements_as_of."position"
-      ) b USING (kind, subject)
-     WHERE coalesce(r.count, 0) > 0
+    SELECT placements_as_of.fleet, p.kind, p.subject, p.cluster, p.node, p.disk, p.count, p.number, p.from_position
+      FROM ledger.seen_fleets f
+     CROSS JOIN LATERAL (
+        SELECT kind, subject,
+               CASE WHEN coalesce(r.count, 0) > 0 THEN r.cluster END AS cluster,
+               CASE WHEN coalesce(r.count, 0) > 0 THEN r.node END AS node,
+               CASE WHEN coalesce(r.count, 0) > 0 THEN r.disk END AS disk,
+               coalesce(r.count, 0) AS count,
+               CASE WHEN coalesce(r.count, 0) > 0 THEN b.number END AS number,
+               CASE WHEN coalesce(r.count, 0) > 0 THEN r.from_position END AS from_position
+        FROM (
+          SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork = ANY (ledger.forks_before(placements_as_of."position"))
+             AND t.until_position > placements_as_of."position"
+          UNION ALL
+          SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork = ANY (ledger.forks_behind(placements_as_of."position"))
+             AND t.from_position <= placements_as_of."position"
+          UNION ALL
+          SELECT t.kind, t.subject, t.cluster, t.node, t.disk, t.count, t.from_position FROM ledger.placements_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork IS NULL
+             AND t.from_position <= placements_as_of."position"
+        ) r
+        FULL JOIN (
+          SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork = ANY (ledger.forks_before(placements_as_of."position"))
+             AND t.until_position > placements_as_of."position"
+          UNION ALL
+          SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork = ANY (ledger.forks_behind(placements_as_of."position"))
+             AND t.from_position <= placements_as_of."position"
+          UNION ALL
+          SELECT t.kind, t.subject, t.number FROM ledger.placed_by_over_time t
+           WHERE t.fleet_number = f.number
+             AND t.fork IS NULL
+             AND t.from_position <= placements_as_of."position"
+        ) b USING (kind, subject)
+         WHERE coalesce(r.count, 0) > 0
+      ) p
+     WHERE f.name = placements_as_of.fleet
        AND ledger.is_decided(placements_as_of.fleet, placements_as_of."position");
   END
 ;;
@@ -93,25 +101,27 @@ CREATE FUNCTION ledger_api.running_tasks_as_of(fleet text, "position" bigint)
   BEGIN ATOMIC
     SELECT running_tasks_as_of.fleet, b.queue, r.namespace, r.job, r.task, r.cluster, r.node, r.cpu, r.memory,
            r.storage, r.number, r.from_position
-      FROM (
+      FROM ledger.seen_fleets f
+     CROSS JOIN LATERAL (
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_before(running_tasks_as_of."position"))
            AND t.until_position > running_tasks_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_behind(running_tasks_as_of."position"))
            AND t.from_position <= running_tasks_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.running_tasks_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = running_tasks_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork IS NULL
            AND t.from_position <= running_tasks_as_of."position"
       ) r
       LEFT JOIN ledger_api.job_books_as_of(running_tasks_as_of.fleet, running_tasks_as_of."position") b
              ON b.namespace = r.namespace AND b.job = r.job
-     WHERE ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position");
+     WHERE f.name = running_tasks_as_of.fleet
+       AND ledger.is_decided(running_tasks_as_of.fleet, running_tasks_as_of."position");
   END
 ;;
 -- Holdings, weights and totals, each as it was then, and what follows from them.
@@ -126,60 +136,62 @@ CREATE FUNCTION ledger_api.fair_shares_as_of(fleet text, "position" bigint)
              max(ledger.of_whole(s.resource, s.allocated, t.cpu, t.memory, t.storage))
                OVER (PARTITION BY s.queue, s.namespace),
              ledger.whole_of(t.cpu, t.memory, t.storage) * coalesce(w.weight, 1))
-      FROM (
+      FROM ledger.seen_fleets f
+     CROSS JOIN LATERAL (
         SELECT t.* FROM ledger.fair_shares_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))
            AND t.until_position > fair_shares_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.fair_shares_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))
            AND t.from_position <= fair_shares_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.fair_shares_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork IS NULL
            AND t.from_position <= fair_shares_as_of."position"
       ) s
-      LEFT JOIN (
+      LEFT JOIN LATERAL (
         SELECT t.* FROM ledger.namespace_weights_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))
            AND t.until_position > fair_shares_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.namespace_weights_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))
            AND t.from_position <= fair_shares_as_of."position"
         UNION ALL
         SELECT t.* FROM ledger.namespace_weights_over_time t
-         WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+         WHERE t.fleet_number = f.number
            AND t.fork IS NULL
            AND t.from_position <= fair_shares_as_of."position"
       ) w USING (namespace)
-     CROSS JOIN (
+     CROSS JOIN LATERAL (
        SELECT max(r.total) FILTER (WHERE r.resource = 'cpu') AS cpu,
               max(r.total) FILTER (WHERE r.resource = 'memory') AS memory,
               max(r.total) FILTER (WHERE r.resource = 'storage') AS storage
          FROM (
            SELECT t.* FROM ledger.shared_totals_over_time t
-            WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+            WHERE t.fleet_number = f.number
               AND t.fork = ANY (ledger.forks_before(fair_shares_as_of."position"))
               AND t.until_position > fair_shares_as_of."position"
            UNION ALL
            SELECT t.* FROM ledger.shared_totals_over_time t
-            WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+            WHERE t.fleet_number = f.number
               AND t.fork = ANY (ledger.forks_behind(fair_shares_as_of."position"))
               AND t.from_position <= fair_shares_as_of."position"
            UNION ALL
            SELECT t.* FROM ledger.shared_totals_over_time t
-            WHERE t.fleet_number = (SELECT f.number FROM ledger.seen_fleets f WHERE f.name = fair_shares_as_of.fleet)
+            WHERE t.fleet_number = f.number
               AND t.fork IS NULL
               AND t.from_position <= fair_shares_as_of."position"
          ) r
      ) t
-     WHERE ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position");
+     WHERE f.name = fair_shares_as_of.fleet
+       AND ledger.is_decided(fair_shares_as_of.fleet, fair_shares_as_of."position");
   END
 ;;
 CREATE FUNCTION ledger_api.proposals_as_of(fleet text, "position" bigint)
@@ -216,7 +228,7 @@ CREATE FUNCTION ledger_api.fleets_as_of(fleet text, "position" bigint)
   BEGIN ATOMIC
     SELECT v.fleet, v.clock, v.created_at,
            (SELECT max(i.incarnation) FROM ledger.incarnations_over_time i
-             WHERE i.fleet = v.fleet AND i.from_size <= s.events),
+             WHERE i.fleet = v.fleet AND (i.from_size < s.events OR i.from_size = 0)),
            s.events,
            (SELECT e.recorded_at FROM ledger_api.events e WHERE e.fleet = v.fleet AND e.position = s.events - 1),
            (SELECT h.root FROM ledger.heads_over_time h

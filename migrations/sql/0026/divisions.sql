@@ -68,7 +68,7 @@ COMMENT ON COLUMN ledger_api.divisions.floor IS 'The whole part of its weighted 
 COMMENT ON COLUMN ledger_api.divisions.residual IS
   'Whether it got one of the replicas that the whole parts left over; null but for static weight.'
 ;;
-COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision.'
+COMMENT ON COLUMN ledger_api.divisions.previous_replicas IS 'What it had before this decision, in this life of its workload.'
 ;;
 COMMENT ON COLUMN ledger_api.divisions.branch IS 'Which rule applied.'
 ;;

@@ -64,7 +64,7 @@ COMMENT ON COLUMN ledger_api.incidents.recorded_at IS
   'When it was recorded; null for a decision whose event was archived.'
 ;;
 COMMENT ON COLUMN ledger_api.incidents.address IS
-  'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster.'
+  'What it concerns: a topic/partition, a cluster/node, a namespace/workload@cluster, a namespace/quota, the fleet.'
 ;;
 COMMENT ON COLUMN ledger_api.incidents.kind IS 'Kind of incident, one of docs/errors.md.'
 ;;
@@ -102,7 +102,7 @@ COMMENT ON COLUMN ledger_api.open_incidents.position IS 'Position of the event s
 COMMENT ON COLUMN ledger_api.open_incidents.kind IS 'Kind of incident, one of docs/errors.md.'
 ;;
 COMMENT ON COLUMN ledger_api.open_incidents.address IS
-  'What it concerns: a cluster/node, a namespace/workload@cluster.'
+  'What it concerns: a cluster/node, a namespace/workload@cluster, a namespace/quota, the fleet.'
 ;;
-COMMENT ON COLUMN ledger_api.open_incidents.node IS 'Where it is, as cluster/node.'
+COMMENT ON COLUMN ledger_api.open_incidents.node IS 'Where it is, as cluster/node; what it concerns where it is nowhere.'
 ;;
