@@ -219,17 +219,16 @@ class Guard:
                     held.add(len(part))
                     parts.append(part)
                     more = came.get("more_body", False)
+            return b"".join(parts)
         except TimeoutError:
             raise Problem(
                 HTTPStatus.REQUEST_TIMEOUT,
                 "too_slow",
                 f"the body did not come within {limits.body_seconds:g} s",
             ) from None
-        except Problem:
-            # It is held up by what is raised, and gives its room back now.
+        finally:
+            # What is raised holds them up, and their room is given back now.
             parts.clear()
-            raise
-        return b"".join(parts)
 
 
 @dataclass(slots=True)
