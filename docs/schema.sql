@@ -4746,7 +4746,10 @@ CREATE VIEW ledger_api.quarantine WITH (security_barrier='true') AS
     q.id,
     q.type,
     q.subject,
-    q.topic,
+        CASE
+            WHEN (q.channel = 'kafka'::text) THEN q.topic
+            ELSE NULL::text
+        END AS topic,
     q.partition,
         CASE
             WHEN (q.channel = 'kafka'::text) THEN q.coordinate
@@ -4770,7 +4773,7 @@ COMMENT ON VIEW ledger_api.quarantine IS 'A message that could not be accepted a
 
 COMMENT ON COLUMN ledger_api.quarantine."position" IS 'Position of its record in the log of fleet _ledger.';
 
-COMMENT ON COLUMN ledger_api.quarantine.address IS 'Where it came from: topic/partition@offset, or file@line.';
+COMMENT ON COLUMN ledger_api.quarantine.address IS 'Where it came from: topic/partition@offset, file@line, or http/caller@place in the request.';
 
 COMMENT ON COLUMN ledger_api.quarantine.fleet IS 'The fleet it named, where that could be read.';
 

@@ -29,6 +29,10 @@ JOB_PAUSE: Final = 0.5
 
 BATCH: Final = "application/cloudevents-batch+json"
 
+LONGEST_BATCH: Final = 5000
+LARGEST_BODY: Final = 8 * 1024 * 1024
+"""Events and bytes that a service takes at once, as docs/http.md has them."""
+
 _AGAIN: Final = frozenset({429, 503})
 
 
@@ -96,10 +100,16 @@ class Client:
         self._connection.close()
 
     def send(self, events: Sequence[Mapping[str, Any]]) -> list[Told]:
-        """Send CloudEvents as one batch; what came back is on disk, or in quarantine."""
-        body = json.dumps(list(events)).encode()
-        said = self._ask("POST", "/v1/events", body, {"Content-Type": BATCH})
-        return [Told(**item) for item in said["items"]]
+        """Send CloudEvents; what came back is on disk, or in quarantine.
+
+        More than a service takes at once goes in several requests. Where a later one fails, the events of those
+        before are on disk: sent again, they are duplicates.
+        """
+        told: list[Told] = []
+        for body in _bodies(events):
+            said = self._ask("POST", "/v1/events", body, {"Content-Type": BATCH})
+            told += [Told(**item) for item in said["items"]]
+        return told
 
     def fleets(self) -> list[dict[str, Any]]:
         """The fleets that we may see."""
@@ -240,9 +250,7 @@ class Client:
                 if self._connection.sock is None:
                     self._connection.connect()
                 is_sent = True
-                self._connection.request(method, path, body, {**self._headers, **(headers or {})})
-                response = self._connection.getresponse()
-                said = response.read()
+                response, said = self._answer(method, path, body, headers or {})
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 why = str(error) or type(error).__name__
@@ -259,6 +267,40 @@ class Client:
             why = str(refused)
             wait = _told(response.headers.get("Retry-After"), wait)
         raise LogUnavailable(f"{method} {path}: {why}")
+
+    def _answer(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = self._connection
+        try:
+            connection.request(method, path, body, {**self._headers, **headers})
+        except (ConnectionError, ssl.SSLError):
+            # Whoever refuses a body need not read it to its end: why, is said already.
+            response = connection.getresponse()
+            said = response.read()
+            connection.close()
+            return response, said
+        response = connection.getresponse()
+        return response, response.read()
+
+
+def _bodies(events: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """The events as batches that a service takes; one that is too large alone is for it to refuse."""
+    batch: list[bytes] = []
+    size = 0
+    for event in events:
+        spelled = json.dumps(event).encode()
+        if batch and (len(batch) == LONGEST_BATCH or size + len(spelled) + 2 > LARGEST_BODY):
+            yield _listed(batch)
+            batch, size = [], 0
+        batch.append(spelled)
+        size += len(spelled) + 1  # And what stands before it: a comma, or the bracket.
+    # Of no events, too, the service is to say what it thinks.
+    yield _listed(batch)
+
+
+def _listed(spelled: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(spelled) + b"]"
 
 
 def _told(again: str | None, usual: float) -> float:

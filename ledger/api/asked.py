@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import orjson
 from fastapi import Path, Query, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from ledger.api.access import Caller, Role
@@ -73,6 +75,32 @@ def reader_of(request: Request, fleet: str | None = None) -> Caller:
     if fleet is not None and not caller.may_see(fleet):
         raise Problem(HTTPStatus.FORBIDDEN, "wrong_fleet", f"not for {caller.name} to read")
     return caller
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """A problem where a query asks for something that nobody here would look at.
+
+    ``as-of`` for ``as_of`` would be answered with the present, and nobody would notice. The queries of webhooks and
+    of probes are written by programs that add what they like, and nothing is asked for by them. (It waits for nothing: as a
+    plain function it would be handed to a thread.)
+    """
+    path: str = request.scope["path"]
+    if not path.startswith("/v1/") or not request.query_params:
+        return
+    route = request.scope["route"]
+    assert isinstance(route, APIRoute), "it is what depends on this"
+    known = sorted(field.alias for field in route.dependant.query_params)
+    said = Counter(name for name, _ in request.query_params.multi_items())
+    for name, times in said.items():
+        if name not in known:
+            may = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise _unknown(f"query.{name[:63]}: nobody knows it here; {may}")
+        if times > 1:
+            raise _unknown(f"query.{name}: it is there {times} times")
+
+
+def _unknown(detail: str) -> Problem:
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_parameter", detail)
 
 
 def unknown_fleet(fleet: str) -> Problem:

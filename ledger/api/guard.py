@@ -3,12 +3,16 @@
 Who comes is asked first, so that a stranger is not listened to for long; then the body is read whole,
 as far as it is small enough and comes in time. Behind this a request is at hand: nothing further in
 waits for whoever sent it. On the way out, a service that is about to end tells each connection so.
+
+What is answered before its body was read closes its connection, and not at once: a connection that is closed
+while its other end still sends is reset, and an answer that lies unread there is lost with it. So the rest is read
+and thrown away for a while, as nginx does.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -71,6 +75,20 @@ LARGEST_HEAD: Final = 32 * 1024
 """Bytes of a request's address and headers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """With whoever is answered already and still sends."""
+
+    seconds: float
+    silent_seconds: float
+    """Between two parts of what they send: most go by themselves once they have read the answer."""
+    size: int
+
+
+LINGER: Final = Patience(seconds=10.0, silent_seconds=1.0, size=64 * MIB)
+"""As long as a body may take to come, and eight times what may be in one: enough for whoever misjudged it."""
+
+
 @dataclass(slots=True)
 class Limits:
     """What a request may take."""
@@ -81,6 +99,7 @@ class Limits:
     reviews: Room = REVIEWS
     streams_at_once: int = STREAMS_AT_ONCE
     streams_of_one_caller: int = STREAMS_OF_ONE_CALLER
+    linger: Patience = LINGER
 
 
 @dataclass(slots=True)
@@ -108,13 +127,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         served = self._gate.served
-        answer = _Answer(send, draining=self._gate.draining)
+        answer = _Answer(send, receive, self._gate)
         served.open_requests += 1
         began = time.perf_counter()
         try:
             await self._answer(scope, receive, answer)
         finally:
-            seconds = time.perf_counter() - began
+            seconds = (answer.given or time.perf_counter()) - began
             served.open_requests -= 1
             served.busy_seconds += seconds
             if answer.status is not None:
@@ -200,13 +219,16 @@ class Guard:
                     held.add(len(part))
                     parts.append(part)
                     more = came.get("more_body", False)
+            return b"".join(parts)
         except TimeoutError:
             raise Problem(
                 HTTPStatus.REQUEST_TIMEOUT,
                 "too_slow",
                 f"the body did not come within {limits.body_seconds:g} s",
             ) from None
-        return b"".join(parts)
+        finally:
+            # What is raised holds them up, and their room is given back now.
+            parts.clear()
 
 
 @dataclass(slots=True)
@@ -278,11 +300,15 @@ UNFORESEEN: Final = Problem(
 class _Answer:
     """What is sent, as it goes by."""
 
-    def __init__(self, send: Send, *, draining: bool) -> None:
+    def __init__(self, send: Send, receive: Receive, gate: Gate) -> None:
         self._send = send
-        self._draining = draining
+        self._receive = receive
+        self._gate = gate
+        self._draining = gate.draining
         self.status: int | None = None
         self.unread = False
+        self.given: float | None = None
+        """When all of it was."""
 
     async def send(self, sent: Sent) -> None:
         if sent["type"] == "http.response.start":
@@ -290,11 +316,31 @@ class _Answer:
             if self._draining or self.unread:
                 # What was not read of a request would be taken for the next one.
                 sent["headers"] = [*sent.get("headers", ()), (b"connection", b"close")]
-        await self._send(sent)
+            await self._send(sent)
+        elif self.unread and not sent.get("more_body", False):
+            # With its length in front it is whole now; what ends it closes the connection.
+            await self._send({**sent, "more_body": True})
+            self.given = time.perf_counter()
+            await self._discard()
+            await self._send({"type": "http.response.body", "body": b""})
+        else:
+            await self._send(sent)
 
     async def refuse(self, problem: Problem, served: Served) -> None:
         served.problems[problem.code] += 1
         await send_problem(problem, self.send)
+
+    async def _discard(self) -> None:
+        """Read what still comes of the request, for as long as that may take."""
+        linger, size = self._gate.limits.linger, 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(linger.seconds):
+                while size < linger.size:
+                    async with asyncio.timeout(linger.silent_seconds):
+                        came = await self._receive()
+                    size += len(came.get("body", b""))
+                    if not came.get("more_body", False):
+                        return
 
 
 async def send_problem(problem: Problem, send: Send) -> None:

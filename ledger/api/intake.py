@@ -25,7 +25,6 @@ from ledger.api.problems import Problem, again_after
 from ledger.errors import InvalidEvent
 from ledger.events import batch, over_http
 from ledger.events.codec import Accepted, Rejected, accept, accept_line
-from ledger.events.contract import Family
 from ledger.log.desk import Desk
 from ledger.log.messages import Coordinates, Message
 from ledger.log.outcomes import Outcome
@@ -67,7 +66,7 @@ class Events:
         self, caller: Caller, content_type: str, headers: RawHeaders, body: bytes
     ) -> bytes:
         """The answer to a request, as JSON."""
-        messages = await _judged(caller.families, content_type, headers, body)
+        messages = await _judged(caller, content_type, headers, body)
         _refuse_other_fleets(caller, messages)
         wanted = Counter(
             message.verdict.fleet for message in messages if isinstance(message.verdict, Accepted)
@@ -119,34 +118,37 @@ class Events:
 
 
 async def _judged(
-    families: frozenset[Family], content_type: str, headers: RawHeaders, body: bytes
+    caller: Caller, content_type: str, headers: RawHeaders, body: bytes
 ) -> list[Message]:
+    families = caller.families
     match over_http.form(content_type, (name.decode("latin-1") for name, _ in headers)):
         case "single":
             verdict = accept_line(body, families=families)
             _refuse_unreadable(verdict)
-            return [Message(_at(0), verdict, None, body)]
+            return [Message(_at(0), verdict, None, body, (), caller.name)]
         case "binary":
             attributes = over_http.attributes(headers)
             verdict = accept(body, headers=attributes, families=families)
             _refuse_unreadable(verdict)
-            return [Message(_at(0), verdict, None, body, tuple(attributes))]
+            return [Message(_at(0), verdict, None, body, tuple(attributes), caller.name)]
         case "batch":
-            return await _judged_each(families, _items(body))
+            return await _judged_each(caller, _items(body))
         case None:
             raise Problem(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_mode",
-                f"events come as {over_http.SINGLE}, as {over_http.BATCH}, or with ce- headers",
+                f"events come as {over_http.SINGLE}, as {over_http.BATCH}, or with ce- headers,"
+                " in UTF-8",
             )
 
 
-async def _judged_each(families: frozenset[Family], items: list[bytes]) -> list[Message]:
+async def _judged_each(caller: Caller, items: list[bytes]) -> list[Message]:
+    families = caller.families
     messages: list[Message] = []
     for start in range(0, len(items), SLICE):
         for place, item in enumerate(items[start : start + SLICE], start):
             verdict = accept_line(item, families=families)
-            messages.append(Message(_at(place), verdict, None, item))
+            messages.append(Message(_at(place), verdict, None, item, (), caller.name))
         await asyncio.sleep(0)
     return messages
 

@@ -227,6 +227,13 @@ def _protocol(header_seconds: float) -> type[H11Protocol]:
             self._be_patient()
             super().connection_lost(exc)
 
+        def send_400_response(self, msg: str) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+            # Of a request that is answered already nothing more is said.
+            if self._between_requests or not self.cycle.response_started:
+                super().send_400_response(msg)
+            else:
+                self.transport.close()
+
         @property
         def _between_requests(self) -> bool:
             # uvicorn declares no None here, and begins with it.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -14,9 +14,10 @@ from ledger.api import accounts, admission, documents, jobs, reads, stream
 from ledger.api.accounts import Accounts
 from ledger.api.admission import Door
 from ledger.api.admitting import Admissions
-from ledger.api.asked import caller_of, json, problems
+from ledger.api.asked import caller_of, json, problems, refuse_unknown_parameters
 from ledger.api.connections import Connections
 from ledger.api.guard import UNFORESEEN, Gate, Guard, named
+from ledger.api.heads import Heads
 from ledger.api.intake import Events
 from ledger.api.jobs import Jobs
 from ledger.api.problems import MEDIA_TYPE, Code, Problem
@@ -29,7 +30,8 @@ from ledger.log.desk import Desk
 
 DESCRIPTION: Final = (
     "Events in, decisions out. Every answer to a request that is not what was asked for is a problem"
-    " (RFC 9457) whose `code` does not change."
+    " (RFC 9457) whose `code` does not change. Below /v1/ a query has the parameters that are told here and no"
+    " others, each once: whatever else it has is refused (422, `invalid_parameter`). HEAD is answered as GET is."
 )
 
 _ROUTING: Final[Mapping[int, Code]] = {404: "unknown_route", 405: "wrong_method"}
@@ -52,7 +54,7 @@ class Behind:
 
 def application(behind: Behind) -> Guard:
     """The whole of it, behind its guard."""
-    return Guard(Door(_app(behind), behind.admissions), behind.gate)
+    return Guard(Door(Heads(_app(behind)), behind.admissions), behind.gate)
 
 
 def openapi(behind: Behind) -> dict[str, Any]:
@@ -70,6 +72,7 @@ def _app(behind: Behind) -> FastAPI:
         # A redirect would name the host that whoever asks has named.
         redirect_slashes=False,
         openapi_url="/openapi.json",
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     _handle_problems(app)
     _health(app, behind)
@@ -110,9 +113,11 @@ def _handle_problems(app: FastAPI) -> None:
     async def misplaced(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException), "it is handled by its class"
         code = _ROUTING.get(error.status_code, "invalid_parameter")
-        return answer(
-            Problem(HTTPStatus(error.status_code), code, str(error.detail), error.headers or {})
-        )
+        headers = {
+            name: "GET, HEAD" if (name, value) == ("Allow", "GET") else value
+            for name, value in (error.headers or {}).items()
+        }
+        return answer(Problem(HTTPStatus(error.status_code), code, str(error.detail), headers))
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError), "it is handled by its class"

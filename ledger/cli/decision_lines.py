@@ -24,6 +24,9 @@ from ledger.units import ClusterName
 NODES_TOLD: Final = 8
 """A line is a line: the others stand in the views ``deployments`` and ``proposal_moves``."""
 
+SO_MANY_EACH: Final = frozenset({"FILL", "EACH"})
+"""Rules by which there may be more or fewer than the share: it is a number of each node that is wanted."""
+
 
 def line(decision: Decision, *, fleet: str = "") -> str:
     """What was decided, with the part that matters most first; in rich's markup.
@@ -68,7 +71,12 @@ def _answer(outcome: Outcome) -> str:
                 for change, before in _before(outcome)
             )
             there = f" → {nodes}" if nodes else ""
-            return f"[bold]{len(outcome.instances)}[/bold] of {outcome.share}{there}"
+            wanted = (
+                f"by {outcome.strategy}"
+                if outcome.strategy in SO_MANY_EACH
+                else f"of {outcome.share}"
+            )
+            return f"[bold]{len(outcome.instances)}[/bold] {wanted}{there}"
         case Incident():
             numbers = "  ".join(f"{escape(name)} {amount}" for name, amount in outcome.numbers)
             return f"[red]contradicts the book[/red] on {escape(outcome.node)}: {numbers}"

@@ -23,6 +23,7 @@ from ledger.cli.counting import noun
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
 from ledger.cli.deciding import holder
 from ledger.cli.decision_lines import line
+from ledger.cli.fleet_names import usable
 from ledger.cli.run import interrupted, run_until_asked
 from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Mix
@@ -63,7 +64,9 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed tells the same history.")] = 1,
     fleet: Annotated[
         str | None,
-        typer.Option(help="Name of the fleet; default: demo, demo-2, ... whichever is new."),
+        typer.Option(
+            callback=usable, help="Name of the fleet; default: demo, demo-2, ... whichever is new."
+        ),
     ] = None,
     database_url: DatabaseUrl = None,
     data: Data = None,

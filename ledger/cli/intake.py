@@ -15,10 +15,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from ledger.cli import standing
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, CreateFleets, Data, DatabaseUrl, locate, opens_fleets
+from ledger.cli.fleet_names import usable
 from ledger.cli.run import interrupted, run, run_until_asked
 from ledger.errors import SetupProblem
 from ledger.log import lines
 from ledger.log.database import connect
+from ledger.log.fleets import Fleet
 from ledger.log.intake import Taken, bind_source, open_fleet
 from ledger.log.lines import Arriving, AtHand
 from ledger.units import FleetName
@@ -38,7 +40,8 @@ def ingest(
     fleet: Annotated[
         str | None,
         typer.Option(
-            help="The fleet of events that name none; events that name another are refused."
+            callback=usable,
+            help="The fleet of events that name none; events that name another are refused.",
         ),
     ] = None,
     clock: ClockOption = None,
@@ -74,6 +77,7 @@ def ingest(
                     clock=clock,
                     create_fleets=opens_fleets(create_fleets, database_url),
                     batch=batch,
+                    named="stdin" if file == "-" else Path(file).name,
                     on_batch=told.show,
                     stop=stop,
                 )
@@ -180,25 +184,29 @@ def list_fleets(
 
 @fleets_app.command("open")
 def open_command(
-    name: Annotated[str, typer.Argument(help="Name of the fleet: a DNS label.")],
+    name: Annotated[str, typer.Argument(callback=usable, help="Name of the fleet: a DNS label.")],
     clock: Annotated[
         Literal["wall", "event"],
         typer.Option(help="Where recorded_at comes from; fixed when the fleet is opened."),
     ] = "wall",
     database_url: DatabaseUrl = None,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Open a fleet, for logs where an unknown one is not opened on sight."""
 
-    async def main() -> None:
+    async def main() -> Fleet:
         connection = await connect(await locate(database_url, data, begins=True), "ledger_writer")
         try:
-            opened = await open_fleet(connection, FleetName(name), clock=clock)
+            return await open_fleet(connection, FleetName(name), clock=clock)
         finally:
             await connection.close()
-        aside.print(f"fleet {opened.name} is open, on the {opened.clock} clock")
 
-    run(main)
+    opened = run(main)
+    if as_json:
+        typer.echo(json.dumps({"fleet": opened.name, "clock": opened.clock}))
+        return
+    aside.print(f"fleet {opened.name} is open, on the {opened.clock} clock")
 
 
 @fleets_app.command("bind")
@@ -206,7 +214,10 @@ def bind_command(
     source: Annotated[str, typer.Argument(help="The CloudEvents source.")],
     fleet: Annotated[
         str,
-        typer.Argument(help="A fleet it may speak for; one that it is not bound to it may not."),
+        typer.Argument(
+            callback=usable,
+            help="A fleet it may speak for; one that it is not bound to it may not.",
+        ),
     ],
     ahead: Annotated[
         bool,
@@ -214,6 +225,7 @@ def bind_command(
     ] = False,
     database_url: DatabaseUrl = None,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Bind a source to a fleet: events of it that name another fleet are quarantined.
 
@@ -221,13 +233,16 @@ def bind_command(
     sends.
     """
 
-    async def main() -> None:
+    async def main() -> bool:
         connection = await connect(await locate(database_url, data), "ledger_writer")
         try:
-            is_open = await bind_source(connection, source, FleetName(fleet), ahead=ahead)
+            return await bind_source(connection, source, FleetName(fleet), ahead=ahead)
         finally:
             await connection.close()
-        later = "" if is_open else ", which is not open yet"
-        aside.print(f"{source} speaks for {fleet} from now on{later}")
 
-    run(main)
+    is_open = run(main)
+    if as_json:
+        typer.echo(json.dumps({"source": source, "fleet": fleet, "open": is_open}))
+        return
+    later = "" if is_open else ", which is not open yet"
+    aside.print(f"{source} speaks for {fleet} from now on{later}")

@@ -1,6 +1,7 @@
 """``ledger seal``, ``key``, ``prove``, ``verify-proof`` and ``witness``: what outsiders can check."""
 
 import asyncio
+import json
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
@@ -18,13 +19,14 @@ from ledger.cli.database import (
     AsJson,
     Data,
     DatabaseUrl,
+    complain,
     locate,
     pause,
     waited_for,
 )
 from ledger.cli.logs import LogLevel
-from ledger.cli.run import interrupted, run, run_until_asked
-from ledger.errors import InvalidRequest, LogUnavailable, SetupProblem
+from ledger.cli.run import exit_code, interrupted, run, run_until_asked
+from ledger.errors import InvalidRequest, LedgerError, LogUnavailable, SetupProblem
 from ledger.log import fleets, proving, signing_keys
 from ledger.log import verify_proof as offline
 from ledger.log.checkpoints import whole_number
@@ -35,7 +37,7 @@ from ledger.log.proofs import Proof
 from ledger.log.publishing import Directory, Place
 from ledger.log.recognition import New
 from ledger.log.sealer import Sealer
-from ledger.log.sealing import Site
+from ledger.log.sealing import Seal, Site
 from ledger.log.signed import memory
 from ledger.log.trust import parse_policy
 from ledger.log.witness_server import WitnessServer
@@ -165,6 +167,7 @@ def seal(
     log_level: LogLevel = "info",
     database_url: DatabaseUrl = None,
     data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Sign where each fleet's events and decisions end, and never two ends that do not fit.
 
@@ -184,16 +187,20 @@ def seal(
     - `ledger seal --key new.key --key site.key --site ledger.example --memory signed.json --once`
       while a key is rotated
     """
+    if as_json and not once:
+        raise typer.BadParameter("it tells of one round: say --once, too", param_hint="--json")
     logs.configure_as_asked(log_level)
     looked = False
 
-    async def main(stop: asyncio.Event) -> None:
+    signed: list[Seal] = []
+
+    async def main(stop: asyncio.Event) -> LedgerError | None:
         nonlocal looked
         signer = Site(signing_keys.require_site(site), tuple(map(signing_keys.read, key)))
         asked = [_witness(told) for told in witness or []]
         url = await (locate(database_url, data) if once else waited_for(database_url, data, stop))
         if url is None:
-            return
+            return None
         async with AsyncExitStack() as open_:
             remembered = open_.enter_context(memory(remember))
             places: list[Place] = [] if publish is None else [Directory(publish)]
@@ -213,9 +220,10 @@ def seal(
                 try:
                     async with connected(url, "ledger_signer") as connection:
                         while not stop.is_set():
-                            await sealer.round(connection)
+                            made = await sealer.round(connection)
                             looked = True
                             if once:
+                                signed.extend(made)
                                 break
                             await pause(stop, every)
                 except LogUnavailable as error:
@@ -225,11 +233,18 @@ def seal(
                     await pause(stop, RECONNECT_SECONDS)
                 if once:
                     break
-        trouble = sealer.trouble() if once else None
-        if trouble is not None:
-            raise trouble
+        return sealer.trouble() if once else None
 
-    run_until_asked(main)
+    trouble = run_until_asked(main)
+    if as_json:
+        told = [
+            {"origin": one.origin, "size": one.head.size, "root": one.head.root.hex()}
+            for one in signed
+        ]
+        typer.echo(json.dumps({"signed": told, "trouble": trouble and str(trouble)}))
+    if trouble is not None:
+        complain(trouble)
+        raise typer.Exit(exit_code(trouble))
     if once and not looked:
         raise interrupted("nothing was looked at, and nothing signed")
 

@@ -14,6 +14,7 @@ import typer
 
 from ledger.cli.aside import aside
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
+from ledger.cli.fleet_names import usable
 from ledger.cli.intake import ClockOption
 from ledger.cli.run import interrupted, run_until_asked
 from ledger.cli.simulator.history import Simulation
@@ -66,7 +67,7 @@ def simulate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed tells the same history.")] = 1,
-    fleet: Annotated[str, typer.Option(help="Whose history it is.")] = "demo",
+    fleet: Annotated[str, typer.Option(callback=usable, help="Whose history it is.")] = "demo",
     rate: Annotated[int, typer.Option(min=0, help="Events a second; 0 is as fast as it goes.")] = 0,
     clusters: Annotated[
         int, typer.Option(min=1, help="Clusters.", rich_help_panel=_SIZE)

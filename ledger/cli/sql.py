@@ -29,6 +29,9 @@ from ledger.views.query import Answer, ask, begin, columns_of, exactly
 
 NUMERIC: Final = (int, float)
 
+BYTES_SHOWN: Final = 32
+"""A digest is shown whole; an event would fill the screen. --csv and --json have all of it."""
+
 CAUTION: Final = (
     "and a query can take that up again: whoever asks what others wrote logs in as a reader"
 )
@@ -179,6 +182,13 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def _shown(value: Any) -> str:
+    """As a person reads it in a table: of bytes the beginning, and how many there are."""
+    if isinstance(value, bytes) and len(value) > BYTES_SHOWN:
+        return f"{_text(value[:BYTES_SHOWN])}... ({len(value):,} bytes)"
+    return _text(value)
+
+
 def _item(value: Any) -> str:
     return _text(value) if isinstance(value, Decimal | list) else repr(value)
 
@@ -193,7 +203,7 @@ def _print_table(answer: Answer) -> None:
         numeric = type_ in {"int2", "int4", "int8", "float4", "float8", "numeric"}
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in answer.rows:
-        table.add_row(*(_text(value) for value in row))
+        table.add_row(*(_shown(value) for value in row))
     console = print_table(table)
     console.print(f"({_counted(answer)})", style="dim")
 

@@ -12,7 +12,10 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from ledger.cli.counting import count
 from ledger.cli.database import AsJson, Data, DatabaseUrl, locate
@@ -46,7 +49,8 @@ def status(
     events are between them and how long the oldest has waited, or a deadline that passed and that nobody
     has reached. `decider` holds the lease, since when it says; `standby` would take over. `refused` is what is wanted now and cannot be had
     (`ledger sql "SELECT * FROM open_refusals"`). `snapshot` is the newest one and its age: a decider
-    that starts folds what is behind it. Below: messages in quarantine
+    that starts folds what is behind it. Where a line has no room for all of it, who decides stands below the fleet, and
+    `aside` counts its messages in quarantine. Below: messages in quarantine
     (`ledger quarantine list`), fleets whose policy holds all decisions, contradictions of the book that
     last (`ledger sql "SELECT * FROM open_incidents"`; `incidents` has those that are over, too), and Kafka
     partitions that stand still (`ledger partitions list`), and fleets that were stopped because the database was
@@ -146,14 +150,80 @@ def fleets(database_url: DatabaseUrl, data: Data, *, as_json: bool) -> None:
 
 
 def _show_fleets(console: Console, found: Sequence[FleetStanding]) -> None:
-    if found:
-        console.print(_table(found))
-    else:
+    if not found:
         console.print(
             "[dim]no fleet yet: the first event of one opens it where that is allowed"
             " (`ledger demo`, `ledger ingest FILE`), else `ledger fleets open NAME`[/dim]",
             soft_wrap=True,
         )
+        return
+    whole = _table(found)
+    unfolded = console.options.update(width=WITHOUT_AN_EDGE)
+    if Measurement.get(console, unfolded, whole).maximum <= console.width:
+        console.print(whole)
+    else:
+        _show_below(console, found)
+
+
+def _show_below(console: Console, found: Sequence[FleetStanding]) -> None:
+    """The same where it has no room on one line: what is words stands below each fleet."""
+    columns: list[list[Text]] = [
+        [Text(name, "bold"), *(Text.from_markup(one) for one in cells)]
+        for name, cells in _columns(found).items()
+    ]
+    widths = [max(cell.cell_len for cell in column) for column in columns]
+    # The last ones are the first to go.
+    while len(widths) > NEEDED and sum(widths) + GAP * len(widths) - GAP > console.width:
+        widths.pop()
+    for place in range(len(found) + 1):
+        line = Text()
+        for number, width in enumerate(widths):
+            cell = columns[number][place]
+            blank = " " * (width - cell.cell_len)
+            is_left = number == 0 or number == len(columns) - 1
+            line.append_text(Text.assemble(cell, blank) if is_left else Text.assemble(blank, cell))
+            line.append(" " * GAP)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+        if place:
+            row = found[place - 1]
+            snapshot = [] if len(widths) > NEEDED else [f"snapshot {_snapshot(row)}"]
+            below = Text.from_markup("; ".join([*_who(row), *snapshot]))
+            console.print(Padding(below, (0, 0, 0, GAP)))
+
+
+NEEDED: Final = 7
+"""Columns that are there however narrow it is; then comes the snapshot, which else stands below, and the clock."""
+
+GAP: Final = 2
+
+
+def _columns(found: Sequence[FleetStanding]) -> dict[str, list[str]]:
+    return {
+        "fleet": [escape(row.fleet) for row in found],
+        "head": [_number(row.head) for row in found],
+        "decided": [_number(row.decided_through) for row in found],
+        "lag": [lag(row.undecided, row.lag_seconds, row.overdue_seconds) for row in found],
+        "decisions": [_number(row.decisions) for row in found],
+        "refused": [_wants_a_look(row.open_refusals) for row in found],
+        "aside": [_wants_a_look(row.quarantined) for row in found],
+        "snapshot": [_snapshot(row) for row in found],
+        "clock": [row.clock for row in found],
+    }
+
+
+def _who(row: FleetStanding) -> list[str]:
+    """Who decides, and who would."""
+    if row.decider is None or row.decider_since is None:
+        colour = "red" if row.undecided or _overdue(row.overdue_seconds) else "dim"
+        told = [f"[{colour}]nobody decides[/{colour}]"]
+    else:
+        since = max((datetime.now(UTC) - row.decider_since).total_seconds(), 0.0)
+        told = [f"[dim]decided by[/dim] {escape(row.decider)} [dim]for {span(since)}[/dim]"]
+    if row.standby:
+        stand = "stands" if len(row.standby) == 1 else "stand"
+        told.append(f"{escape(', '.join(row.standby))} [dim]{stand} by[/dim]")
+    return told
 
 
 def _console() -> Console:

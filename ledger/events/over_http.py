@@ -20,11 +20,19 @@ PREFIX: Final = "ce-"
 _QUOTED: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(rb"\\(.)")
 
+_CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
+
+_UTF_8: Final = frozenset({"utf-8", "utf8", "us-ascii"})
+"""The only one that JSON has (RFC 8259), and what is a part of it."""
+
 _ATTRIBUTE: Final = re.compile(rf"{PREFIX}[a-z0-9]+")
 
 
 def form(content_type: str, names: Iterable[str]) -> Form | None:
     """How a request with this content type and these headers does it; None where it does not."""
+    charset = _CHARSET.search(content_type)
+    if charset is not None and charset[1].lower() not in _UTF_8:
+        return None
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == SINGLE:
         return "single"

@@ -245,12 +245,14 @@ async def ingest(
     create_fleets: bool = True,
     batch: int = BATCH,
     first_line: int = 1,
+    named: str | None = None,
     on_batch: Callable[[Taken], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> Taken:
     """Take every line into the log; judge the next batch while Postgres writes the one before.
 
-    ``first_line`` is the number of the first line, for callers that hand over a file in parts.
+    ``first_line`` is the number of the first line, for callers that hand over a file in parts; ``named``
+    is what the file is called.
     Once ``stop`` is set no new batch is begun; those that were are written.
     """
     intake = Intake(connection, create_fleets=create_fleets, clock=clock)
@@ -271,7 +273,7 @@ async def ingest(
         try:
             while not over():
                 found = await source.take(batch)
-                messages = await _judged(found, first_line, fleet)
+                messages = await _judged(found, first_line, fleet, named)
                 first_line += len(found)
                 if writing is not None:
                     count(await writing)
@@ -286,18 +288,20 @@ async def ingest(
     return total
 
 
-async def _judged(found: list[Line], first_line: int, fleet: FleetName | None) -> list[Message]:
+async def _judged(
+    found: list[Line], first_line: int, fleet: FleetName | None, named: str | None
+) -> list[Message]:
     """What the contract says of each line; empty ones say nothing."""
     messages: list[Message] = []
     for start in range(0, len(found), SLICE):
         for number, line in enumerate(found[start : start + SLICE], first_line + start):
             at = Coordinates("file", None, None, number)
             if isinstance(line, TooLong):
-                messages.append(Message(at, _refused(line, fleet), None, line.head))
+                messages.append(Message(at, _refused(line, fleet), None, line.head, (), named))
             elif not line.isspace():
                 value = line.rstrip(b"\r\n")
                 verdict = accept_line(value, families=FAMILIES, fleet=fleet)
-                messages.append(Message(at, verdict, None, value))
+                messages.append(Message(at, verdict, None, value, (), named))
         await asyncio.sleep(0)
     return messages
 

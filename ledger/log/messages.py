@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from ledger.events.codec import Accepted, Rejected
 from ledger.facts.canonical import canonical
@@ -20,6 +20,7 @@ class Coordinates(NamedTuple):
 
     channel: Channel
     topic: str | None
+    """Of Kafka. Of what was set aside also what the file or whoever asked is called."""
     partition: int | None
     coordinate: int | None
 
@@ -32,6 +33,23 @@ class Message(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+    named: str | None = None
+    """What the file or whoever asked is called: for people who look for what was set aside. An event is the same by
+    whatever name it came, so this is no part of it."""
+
+    @property
+    def place(self) -> Coordinates:
+        """Where to look for it."""
+        return self.at if self.named is None else self.at._replace(topic=plain_name(self.named))
+
+
+LONGEST_NAME: Final = 255
+"""What file systems allow a file."""
+
+
+def plain_name(name: str) -> str:
+    """A name as it can stand in an address: others wrote it, and it may hold anything."""
+    return "".join(one if one.isprintable() else "?" for one in name)[:LONGEST_NAME]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,9 @@ class Claim:
 def address(at: Coordinates) -> str:
     """The one spelling of where a message came from, for people and for quarantine."""
     place = at.channel if at.topic is None else at.topic
+    # A caller is no file of that name. Whoever comes by Kafka is told from both by a partition.
+    if at.channel == "http" and at.topic is not None:
+        place = f"http/{at.topic}"
     partition = "" if at.partition is None else f"/{at.partition}"
     coordinate = "" if at.coordinate is None else f"@{at.coordinate}"
     return f"{place}{partition}{coordinate}"

@@ -2,16 +2,19 @@
 
 A quarantined message is two things in one transaction: a row with the bytes as they came, and an
 event of the reserved fleet that says so. The event's identity is the address and the digest of
-the message, so the same message met again (a file read twice) is the same event and the same row.
+the message, so the same message met again (a file of that name read twice) is the same event and the
+same row.
 
 Letting one in is a new event with an identity of its own: it holds the message, names the old
-address, and is judged by today's contract. The row in quarantine stays as it is.
+address, and is judged by today's contract. The row in quarantine stays as it is. Where one cause set
+many aside they are settled by the page, in the order in which they came.
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import asyncpg
 
@@ -40,6 +43,17 @@ OWN: Coordinates = Coordinates("ledger", None, None, None)
 PAGE_BYTES: Final = 4 * 1024 * 1024
 """What a page of messages holds in memory, however large each was."""
 
+SETTLED_AT_ONCE: Final = 500
+"""Messages a transaction: each is a lock, and their fleets are held for some hundredths of a second."""
+
+_CHOSEN: Final = (
+    "FROM ledger.quarantine q"
+    " LEFT JOIN ledger.quarantine_outcomes o ON o.quarantined = q.position"
+    " WHERE o.outcome IS NULL AND q.reason = $1 AND ($2::text IS NULL OR q.fleet = $2)"
+    " AND ($3::text IS NULL OR q.source = $3) AND ($4::bigint IS NULL OR q.position < $4)"
+    " AND q.position > $5"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Released:
@@ -50,6 +64,14 @@ class Released:
     position: Position
 
 
+@dataclass(frozen=True, slots=True)
+class Still:
+    """Why a message was not let in and waits on; a duplicate is in the log by another way."""
+
+    reason: InvalidReason | Literal["duplicate"]
+    detail: str
+
+
 async def put(connection: asyncpg.Connection, refused: Sequence[Refused]) -> Appended:
     """Set messages aside inside the caller's transaction."""
     fleet = await fleets.open_(connection, LEDGER_FLEET, clock="wall")
@@ -57,7 +79,7 @@ async def put(connection: asyncpg.Connection, refused: Sequence[Refused]) -> App
     by_identity: dict[bytes, tuple[Refused, bytes]] = {}
     for message, reason, detail in refused:
         digest = record_digest(message)
-        place = address(message.at)
+        place = address(message.place)
         event = own_event(
             fleet=LEDGER_FLEET,
             source="ledger/quarantine",
@@ -109,8 +131,8 @@ def _row(position: int, refused: Refused, digest: bytes) -> tuple[object, ...]:
     said = message.verdict
     return (
         position,
-        address(message.at),
-        *message.at,
+        address(message.place),
+        *message.place,
         said.fleet,
         said.source,
         said.id,
@@ -152,53 +174,77 @@ async def release(
                     f"{row['address']}: fleet {verdict.fleet} is not open;"
                     f" `ledger fleets open {verdict.fleet}` opens it"
                 )
-            released = await _append_released(connection, target, row, position, verdict)
-            await _close(connection, position, "released", released, by=by, why=why)
-    return Released(row["address"], verdict.fleet, released)
+            # Whoever lets it in has seen its time.
+            (released,) = await _let_in(
+                connection, target, [(row, verdict)], by=by, why=why, may_leap=True
+            )
+    if not isinstance(released, Still):
+        return Released(row["address"], verdict.fleet, released)
+    if released.reason == "duplicate":
+        raise LedgerStopped(f"{row['address']}: {released.detail}; discard it instead")
+    raise InvalidEvent(released.reason, f"{row['address']}: {released.detail}")
 
 
-async def _append_released(
+async def _let_in(
     connection: asyncpg.Connection,
     target: Fleet,
-    row: asyncpg.Record,
-    position: Position,
-    verdict: Accepted,
-) -> Position:
-    await trees.lock(connection, target.number, "events")
-    known = await connection.fetchval(
-        "SELECT position FROM ledger.event_identity WHERE fleet = $1 AND identity = $2",
+    judged: Sequence[tuple[asyncpg.Record, Accepted]],
+    *,
+    by: str,
+    why: str,
+    may_leap: bool,
+) -> list[Position | Still]:
+    """Append messages of one fleet and close them; of each where it stands now, or why it waits on."""
+    head = await trees.lock(connection, target.number, "events")
+    rows = await connection.fetch(
+        "SELECT identity, position FROM ledger.event_identity"
+        " WHERE fleet = $1 AND identity = ANY($2::bytea[])",
         target.number,
-        verdict.identity,
+        [verdict.identity for _, verdict in judged],
     )
-    if known is not None and row["reason"] != "identity_conflict":
-        raise LedgerStopped(f"{row['address']}: it is position {known} already; discard it instead")
-    event = own_event(
-        fleet=verdict.fleet,
-        source="ledger/quarantine",
-        id=f"release/{position}",
-        type=EventType("ledger.quarantine.message.released.v1"),
-        subject=Subject(row["address"]),
-        data={"address": row["address"], "event": json.loads(verdict.stored)},
-        time=verdict.time,
-    )
-    event = event._replace(salt=verdict.salt)
-    # Whoever lets it in has seen its time.
-    message = Message(OWN, event, None, None)
-    appended = await append(connection, target, [(message, event)], ask_first=True, may_leap=True)
-    for _, reason, detail in appended.refused:
-        raise InvalidEvent(reason, f"{row['address']}: {detail}")
-    assert appended.count == 1, "its identity is its own, and nobody else releases it"
-    if known is None:
-        # The message, should it come again by its old way, is a duplicate of this.
-        await connection.execute(
-            "INSERT INTO ledger.event_identity (fleet, identity, digest, position)"
-            " VALUES ($1, $2, $3, $4)",
-            target.number,
-            verdict.identity,
-            verdict.digest,
-            appended.first,
+    known = {row["identity"]: f"it is position {row['position']} already" for row in rows}
+    told: dict[int, Position | Still] = {}
+    coming: list[tuple[Message, Accepted]] = []
+    # The message, should it come again by its old way, is a duplicate of what is let in for it.
+    later: dict[bytes, tuple[int, bytes, bytes]] = {}
+    places: dict[bytes, int] = {}
+    for row, verdict in judged:
+        before = known.get(verdict.identity)
+        if before is not None and row["reason"] != "identity_conflict":
+            told[row["position"]] = Still("duplicate", before)
+            continue
+        event = own_event(
+            fleet=verdict.fleet,
+            source="ledger/quarantine",
+            id=f"release/{row['position']}",
+            type=EventType("ledger.quarantine.message.released.v1"),
+            subject=Subject(row["address"]),
+            data={"address": row["address"], "event": json.loads(verdict.stored)},
+            time=verdict.time,
         )
-    return appended.first
+        event = event._replace(salt=verdict.salt)
+        coming.append((Message(OWN, event, None, None), event))
+        places[event.identity] = row["position"]
+        if before is None:
+            later[event.identity] = (target.number, verdict.identity, verdict.digest)
+            known[verdict.identity] = f"quarantine {row['position']} is the same"
+    appended = await append(
+        connection, target, coming, ask_first=True, may_leap=may_leap, head=head
+    )
+    for message, reason, detail in appended.refused:
+        assert isinstance(message.verdict, Accepted), "it was made of one"
+        told[places.pop(message.verdict.identity)] = Still(reason, detail)
+    assert appended.count == len(places), "their identities are their own, and nobody else has them"
+    found = {identity: Position(appended.known[identity][1]) for identity in places}
+    await connection.executemany(
+        "INSERT INTO ledger.event_identity (fleet, identity, digest, position)"
+        " VALUES ($1, $2, $3, $4)",
+        [(*later[identity], place) for identity, place in found.items() if identity in later],
+    )
+    told |= {places[identity]: place for identity, place in found.items()}
+    closed = {places[identity]: place for identity, place in found.items()}
+    await _close(connection, "released", closed, by=by, why=why)
+    return [told[row["position"]] for row, _ in judged]
 
 
 async def discard(connection: asyncpg.Connection, position: Position, *, by: str, why: str) -> None:
@@ -206,7 +252,7 @@ async def discard(connection: asyncpg.Connection, position: Position, *, by: str
     with refusals_named():
         async with connection.transaction():
             await _waiting(connection, position)
-            await _close(connection, position, "discarded", None, by=by, why=why)
+            await _close(connection, "discarded", {position: None}, by=by, why=why)
 
 
 def _judge(
@@ -223,41 +269,164 @@ def _judge(
 
 async def _waiting(connection: asyncpg.Connection, position: Position) -> asyncpg.Record:
     """A message that still waits; whoever else would settle it waits until we are done."""
+    rows = await _held(connection, [position])
+    if not rows:
+        raise LedgerStopped(f"quarantine {position}: there is no such message")
+    if rows[0]["outcome"] is not None:
+        raise LedgerStopped(f"quarantine {position}: it was {rows[0]['outcome']} already")
+    return rows[0]
+
+
+async def _held(connection: asyncpg.Connection, positions: Sequence[int]) -> list[asyncpg.Record]:
+    """Messages as they stand once nobody else can settle them, in their order."""
     await connection.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended('ledger.quarantine', $1))", position
+        "SELECT pg_advisory_xact_lock(hashtextextended('ledger.quarantine', position))"
+        # In one order everywhere, so that two who settle the same ones do not wait for each other.
+        "  FROM unnest($1::bigint[]) AS wanted (position)",
+        sorted(positions),
     )
-    row = await connection.fetchrow(
-        "SELECT q.address, q.channel, q.reason, q.value, q.headers, q.fleet, o.outcome"
+    rows: list[asyncpg.Record] = await connection.fetch(
+        "SELECT q.position, q.address, q.channel, q.reason, q.value, q.headers, q.fleet, o.outcome"
         "  FROM ledger.quarantine q"
         "  LEFT JOIN ledger.quarantine_outcomes o ON o.quarantined = q.position"
-        " WHERE q.position = $1",
-        position,
+        " WHERE q.position = ANY($1::bigint[]) ORDER BY q.position",
+        positions,
     )
-    if row is None:
-        raise LedgerStopped(f"quarantine {position}: there is no such message")
-    if row["outcome"] is not None:
-        raise LedgerStopped(f"quarantine {position}: it was {row['outcome']} already")
-    return row
+    return rows
 
 
 async def _close(
     connection: asyncpg.Connection,
-    position: Position,
     outcome: str,
-    released_position: Position | None,
+    released: Mapping[int, Position | None],
     *,
     by: str,
     why: str,
 ) -> None:
-    await connection.execute(
+    await connection.executemany(
         "INSERT INTO ledger.quarantine_outcomes (quarantined, outcome, released_position, by, why)"
         " VALUES ($1, $2, $3, $4, $5)",
-        position,
-        outcome,
-        released_position,
-        by,
-        why,
+        [(position, outcome, place, by, why) for position, place in released.items()],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which of the messages that wait are meant."""
+
+    reason: InvalidReason
+    fleet: str | None = None
+    source: str | None = None
+    before: int | None = None
+    """Only those with a lower number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a page of messages."""
+
+    last: Position
+    """The highest number that was looked at."""
+    settled: int
+    refused: Mapping[str, int]
+    """How many wait on, by why."""
+
+
+async def waiting(connection: asyncpg.Connection, chosen: Chosen) -> int:
+    """How many messages are meant."""
+    with refusals_named():
+        found: int = await connection.fetchval(f"SELECT count(*) {_CHOSEN}", *_told(chosen, -1))
+    return found
+
+
+async def release_page(
+    connection: asyncpg.Connection,
+    chosen: Chosen,
+    after: int,
+    *,
+    families: frozenset[Family],
+    by: str,
+    why: str,
+) -> Settled | None:
+    """Let in, in one transaction, the next messages behind a number, each as ``release`` does.
+
+    None where there are no more. What is refused again stays as it is. Nobody has seen the times that they carry,
+    unless it is for these that they were set aside.
+    """
+    with refusals_named():
+        async with connection.transaction():
+            rows = await _page_of(connection, chosen, after)
+            if not rows:
+                return None
+            refused: Counter[str] = Counter()
+            by_fleet: dict[FleetName, list[tuple[asyncpg.Record, Accepted]]] = {}
+            for row in rows:
+                if row["outcome"] is not None:
+                    continue  # Somebody was faster.
+                verdict = _judge(row, families, row["fleet"], None)
+                if isinstance(verdict, Rejected):
+                    refused[verdict.reason] += 1
+                else:
+                    by_fleet.setdefault(verdict.fleet, []).append((row, verdict))
+            targets: list[Fleet] = []
+            for name in sorted(by_fleet):
+                target = await fleets.find(connection, name)
+                if target is None:
+                    refused["unknown_fleet"] += len(by_fleet[name])
+                else:
+                    targets.append(target)
+            settled = 0
+            for target in sorted(targets, key=lambda fleet: fleet.number):
+                told = await _let_in(
+                    connection,
+                    target,
+                    by_fleet[target.name],
+                    by=by,
+                    why=why,
+                    may_leap=chosen.reason == "time_too_far_ahead",
+                )
+                still = [one.reason for one in told if isinstance(one, Still)]
+                refused.update(still)
+                settled += len(told) - len(still)
+    return Settled(Position(rows[-1]["position"]), settled, refused)
+
+
+async def discard_page(
+    connection: asyncpg.Connection, chosen: Chosen, after: int, *, by: str, why: str
+) -> Settled | None:
+    """Close, in one transaction, the next messages behind a number; None where there are no more."""
+    with refusals_named():
+        async with connection.transaction():
+            rows = await _page_of(connection, chosen, after)
+            if not rows:
+                return None
+            closed: dict[int, Position | None] = {
+                row["position"]: None for row in rows if row["outcome"] is None
+            }
+            await _close(connection, "discarded", closed, by=by, why=why)
+    return Settled(Position(rows[-1]["position"]), len(closed), {})
+
+
+async def _page_of(
+    connection: asyncpg.Connection, chosen: Chosen, after: int
+) -> list[asyncpg.Record]:
+    positions = await connection.fetch(
+        "SELECT position FROM ("  # noqa: S608 - what is put in is a constant of this module
+        "  SELECT position, sum(bytes) OVER (ORDER BY position) AS bytes,"
+        "         row_number() OVER (ORDER BY position) AS nth"
+        "    FROM (SELECT q.position,"
+        "                 coalesce(octet_length(q.value), 0) + octet_length(q.headers) AS bytes"
+        f"           {_CHOSEN} ORDER BY q.position LIMIT $6) AS following) AS summed"
+        " WHERE nth = 1 OR bytes <= $7 ORDER BY position",
+        *_told(chosen, after),
+        SETTLED_AT_ONCE,
+        PAGE_BYTES,
+    )
+    return await _held(connection, [row["position"] for row in positions])
+
+
+def _told(chosen: Chosen, after: int) -> tuple[object, ...]:
+    return (chosen.reason, chosen.fleet, chosen.source, chosen.before, after)
 
 
 @dataclass(frozen=True, slots=True)

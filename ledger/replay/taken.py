@@ -449,9 +449,6 @@ def _set_aside(event: Any, row: Any) -> Divergence | None:
     said = orjson.loads(event["payload"])["data"]
     at = Coordinates(row["channel"], row["topic"], row["partition"], row["coordinate"])
     told: dict[str, object] = {"address": said["address"], "reason": said["reason"]}
-    if row["topic"] is not None:
-        # Where a message has a topic its address does not name the way by which it came: there is one.
-        told["channel"] = "kafka"
     try:
         headers = read_headers(row["headers"])
         digest = digest_of(row["key"], row["value"], headers)
@@ -462,6 +459,8 @@ def _set_aside(event: Any, row: Any) -> Divergence | None:
     if spelled_headers(headers) != row["headers"]:
         return _column(row, "headers", spelled_headers(headers).decode())
     told["digest"] = digest
+    if row["topic"] is not None and row["channel"] != _channel(row, said["address"]):
+        return _column(row, "channel", _channel(row, said["address"]))
     if address(at) != said["address"]:
         return _column(row, "coordinate", said["address"], address(at))
     if event["revision"] == CONTRACT_REVISION:
@@ -470,6 +469,14 @@ def _set_aside(event: Any, row: Any) -> Divergence | None:
         if row[name] != value:
             return _column(row, name, value)
     return None
+
+
+def _channel(row: Any, told: str) -> str:
+    """By which way a message came whose address names a topic, a file or a caller."""
+    # A topic may be called http, and has a partition then; neither a topic nor a file has a slash in its name.
+    if told.startswith("http/") and row["partition"] is None:
+        return "http"
+    return "kafka" if "/" in told else "file"
 
 
 def _judged(row: Any, headers: Headers) -> dict[str, object]:

@@ -11,7 +11,10 @@ from typing import Final
 
 import pytest
 
-from ledger.client import Client
+from ledger import client
+from ledger.api.guard import EVENTS
+from ledger.api.intake import LONGEST_BATCH
+from ledger.client import Client, Refused
 from ledger.errors import LogUnavailable
 
 OK: Final[dict[str, object]] = {"items": [], "next": None, "id": "1", "ended_at": "now"}
@@ -69,6 +72,67 @@ def test_a_question_and_events_are_sent_again_into_another_connection() -> None:
         assert ledger.send([{}]) == []
 
     assert asked == [b"GET /v1/incidents"] * 2 + [b"POST /v1/events"] * 2
+
+
+def test_what_a_service_says_before_it_hangs_up_on_a_body_is_heard() -> None:
+    too_large = {"code": "too_large", "detail": "a body has at most 8 bytes here"}
+    said = answer("413 Content Too Large", too_large, "Connection: close")
+
+    def refuse(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1024)
+            connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(10)
+        thread = Thread(target=refuse, args=(listening,))
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with Client(url, pause=lambda _: None) as ledger, pytest.raises(Refused) as refused:
+            ledger.send([{"id": "x" * 40 * 1024 * 1024}])
+        thread.join()
+
+    assert (refused.value.status, refused.value.code) == (413, "too_large")
+
+
+def test_events_go_in_as_few_requests_as_the_service_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bytes] = []
+
+    class Noting(Client):
+        def _ask(self, method: str, path: str, body: bytes | None = None, *_: object) -> object:  # type: ignore[explicit-override]  # Python 3.11 has no such decorator
+            assert (method, path) == ("POST", "/v1/events")
+            assert body is not None
+            asked.append(body)
+            return {"items": [{"outcome": event["id"]} for event in json.loads(body)]}
+
+    assert (LONGEST_BATCH, EVENTS.largest) == (client.LONGEST_BATCH, client.LARGEST_BODY)
+    exact = json.dumps([{"id": "a"}, {"id": "b"}, {"id": "c"}], separators=(",", ":"))
+    spelled = exact.replace(":", ": ").encode()
+    monkeypatch.setattr(client, "LARGEST_BODY", len(spelled))
+
+    with Noting("http://nowhere") as ledger:
+        told = ledger.send([{"id": name} for name in "abcdefg"])
+        large = ledger.send([{"id": "a"}, {"id": "x" * 100}, {"id": "b"}])
+        none = ledger.send([])
+        many = ledger.send([{"id": str(n % 10)} for n in range(5)])
+
+    assert [one.outcome for one in told] == list("abcdefg")
+    assert [one.outcome for one in large] == ["a", "x" * 100, "b"]
+    assert (none, len(many)) == ([], 5)
+    assert asked[0] == spelled, "a body may be exactly so large"
+    assert [len(json.loads(body)) for body in asked] == [3, 3, 1, 1, 1, 1, 0, 3, 2]
+
+
+def test_no_request_has_more_events_than_the_service_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LONGEST_BATCH", 2)
+    answers = [answer("200 OK")] * 3
+    with answering(answers) as (url, asked), Client(url) as ledger:
+        assert ledger.send([{}] * 5) == []
+
+    assert asked == [b"POST /v1/events"] * 3
 
 
 def test_what_may_have_been_done_is_not_sent_again() -> None:

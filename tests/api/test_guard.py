@@ -9,10 +9,12 @@ import pytest
 from ledger.api.guard import (
     EVENTS,
     LARGEST_HEAD,
+    LINGER,
     REVIEWS,
     Gate,
     Guard,
     Limits,
+    Patience,
     Receive,
     Scope,
     Send,
@@ -77,6 +79,48 @@ async def test_strangers_take_no_room_from_events() -> None:
         with suppress(asyncio.CancelledError):
             await one
     assert (sent.status, sent.body) == (200, b"2")
+
+
+@pytest.mark.parametrize(("path", "token"), [("/v1/events", "token"), ("/v1/events", "wrong")])
+async def test_what_is_refused_unread_is_answered_first_and_then_read_to_its_end(
+    path: str, token: str
+) -> None:
+    large = str(EVENTS.largest + 1)
+    sender = Exchange(guard(), scope("POST", path, {"content-length": large}, token=token))
+    running = asyncio.create_task(sender.run())
+
+    status, headers = await sender.begun()
+    said = await sender.answer.get()
+    for more in (True, True, False):
+        assert not running.done()
+        sender.give(b" " * 1024, more=more)
+        await asyncio.sleep(0)
+    await running
+
+    assert status == (413 if token == "token" else 401)
+    assert headers["connection"] == "close"
+    assert (len(said["body"]), said["more_body"]) == (int(headers["content-length"]), True)
+    assert await sender.rest() == b""
+    assert sender.parts.empty()
+
+
+@pytest.mark.parametrize(
+    "linger",
+    [replace(LINGER, size=10), replace(LINGER, seconds=0.01), replace(LINGER, silent_seconds=0.01)],
+)
+async def test_who_is_answered_and_sends_on_for_ever_is_not_listened_to_for_ever(
+    linger: Patience,
+) -> None:
+    large = {"content-length": str(EVENTS.largest + 1)}
+    sender = Exchange(guard(Limits(linger=linger)), scope("POST", "/v1/events", large))
+    for _ in range(10):
+        sender.give(b" ", more=True)
+
+    async with asyncio.timeout(5):
+        await sender.run()
+
+    assert (await sender.begun())[0] == 413
+    assert await sender.rest() != b""
 
 
 async def test_a_review_is_smaller_than_events_may_be() -> None:

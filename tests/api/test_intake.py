@@ -10,11 +10,12 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from ledger.client import Client, Refused
 from ledger.log import quarantine
 from ledger.log.database import connect
 from ledger.log.lines import FAMILIES
 from ledger.units import Position
-from tests.api.serving import SINGLE, Service, serving
+from tests.api.serving import BATCH, SINGLE, Service, serving
 from tests.events_for_tests import cluster_line, policy_line, workload_line
 from tests.postgres import Postgres
 
@@ -113,7 +114,7 @@ async def test_what_the_contract_refuses_is_in_quarantine_like_any_other(
     rows = await writer.fetch(
         "SELECT address, value FROM ledger.quarantine WHERE position >= $1 ORDER BY address", begin
     )
-    assert [row["address"] for row in rows] == [f"http@{place}" for place in range(5)]
+    assert [row["address"] for row in rows] == [f"http/agent@{place}" for place in range(5)]
     assert rows[3]["value"] == twice
 
 
@@ -193,6 +194,12 @@ async def test_a_request_that_nobody_can_read_writes_nothing(
     assert await refused(b" " * (1024 * 1024 + 1), SINGLE) == (413, "too_large")
     assert await refused(event, "application/json") == (415, "unsupported_mode")
     assert await refused(event, "application/cloudevents+avro") == (415, "unsupported_mode")
+    for other in (f"{SINGLE}; charset=utf-16", f'{SINGLE}; v=1; Charset = "latin1"'):
+        assert await refused(event, other) == (415, "unsupported_mode")
+    assert await refused(b"[" + event + b"]", f"{BATCH};charset=UTF-16") == (
+        415,
+        "unsupported_mode",
+    )
     assert await refused(event, SINGLE, "wrong-token") == (401, "unauthenticated")
     assert await refused(event, SINGLE, None) == (401, "unauthenticated")
     assert await refused(event, SINGLE, "read-token") == (403, "wrong_role")
@@ -253,6 +260,62 @@ async def test_oversized_slow_and_truncated_requests_write_nothing(
     assert stranger.startswith(b"HTTP/1.1 401")
     assert alive.startswith(b"HTTP/1.1 405")
     assert await written(writer) == before
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "code"),
+    [("ingest-token", 413, "too_large"), ("wrong-token", 401, "unauthenticated")],
+)
+async def test_who_sends_too_much_reads_why_it_was_refused(
+    service: Service, token: str, status: int, code: str
+) -> None:
+    # More than the buffers of both ends hold, so that it is refused while it is being sent.
+    body = bytes(40 * 1024 * 1024)
+
+    answer = await service.ask(
+        "POST", "/v1/events", body, token=token, headers={"Content-Type": SINGLE}
+    )
+
+    assert (answer.status, answer.code) == (status, code)
+    assert answer.headers["connection"] == "close"
+
+
+async def test_the_client_sends_much_in_parts_and_is_told_what_is_too_large(
+    service: Service,
+) -> None:
+    def padded(number: int, size: int) -> dict[str, object]:
+        event: dict[str, object] = json.loads(cluster_line(number, fleet="much"))
+        return event | {"padding": "x" * size}
+
+    def send() -> list[str]:
+        with Client(f"http://{service.host}:{service.port}", "ingest-token") as ledger:
+            told = ledger.send([padded(number, 900_000) for number in range(10)])
+            with pytest.raises(Refused, match="too_large") as refused:
+                ledger.send([padded(10, 9_000_000)])
+            assert refused.value.status == 413
+            return [one.outcome for one in told]
+
+    assert await asyncio.to_thread(send) == ["appended"] * 10
+
+
+async def test_nonsense_behind_an_answer_is_answered_by_no_second_one(service: Service) -> None:
+    def speak() -> bytes:
+        with socket.create_connection((service.host, service.port), timeout=60) as connection:
+            chunked = head(0, "wrong-token").replace(
+                b"Content-Length: 0", b"Transfer-Encoding: chunked"
+            )
+            connection.sendall(chunked)
+            found = connection.recv(65536)
+            connection.sendall(b"no chunk\r\n")
+            while part := connection.recv(65536):
+                found += part
+            return found
+
+    found = await asyncio.to_thread(speak)
+
+    assert found.startswith(b"HTTP/1.1 401")
+    assert found.count(b"HTTP/1.1") == 1
+    assert "Traceback" not in service.log.read_text()
 
 
 async def test_whatever_is_no_request_is_answered_and_told_as_a_line_of_json(

@@ -53,6 +53,90 @@ async def service(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         yield running
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (
+            "/v1/fleets/mine/placements?as-of=2",
+            "query.as-of: nobody knows it here; it takes as_of, ",
+        ),
+        ("/v1/fleets/mine/placements?as_of=2&as_of=3", "query.as_of: it is there 2 times"),
+        ("/v1/fleets/mine/placements?as_of=2&", None),
+        ("/v1/fleets/mine/decisions?as_of=2", "it takes cursor, kind, limit, subject"),
+        ("/v1/fleets/mine/decisions/0?at=2", "it takes none"),
+        ("/v1/fleets/mine/decisions-stream?from=2", "it takes after"),
+        ("/v1/fleets/mine/explain?what=0&why-not=c1", "query.why-not"),
+        ("/v1/fleets/mine/diff?from=0&to=1&at=2", "it takes from, to"),
+        ("/v1/fleets/mine/fair-shares?queue=q", "query.queue"),
+        ("/v1/fleets?fleet=mine", "query.fleet"),
+        ("/v1/jobs?kind=replay", "query.kind"),
+        ("/v1/quarantine?reason=not_json", "it takes cursor, everything, limit"),
+        ("/v1/incidents?fleet=mine", "query.fleet"),
+        ("/livez?probe=1", None),
+    ],
+)
+async def test_a_query_says_nothing_that_nobody_looks_at(
+    service: Service, path: str, said: str | None
+) -> None:
+    answer = await service.ask("GET", path)
+
+    if said is None:
+        assert answer.status == 200, answer.body
+    else:
+        assert (answer.status, answer.code) == (422, "invalid_parameter")
+        assert said in answer.json["detail"]
+
+
+async def test_neither_does_the_query_of_what_changes_something(service: Service) -> None:
+    for path, body in (
+        ("/v1/events?fleet=mine", b"[]"),
+        ("/v1/fleets/mine/jobs?kind=replay", b"{}"),
+        ("/v1/quarantine/0/release?why=x", b"{}"),
+        ("/v1/quarantine/0/discard?why=x", b"{}"),
+    ):
+        answer = await service.ask("POST", path, body)
+        assert (answer.status, answer.code) == (422, "invalid_parameter"), path
+        assert "it takes none" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/fleets",
+        "/v1/fleets/mine/placements",
+        "/v1/fleets/mine/decisions/0",
+        "/v1/quarantine",
+        "/livez",
+        "/openapi.json",
+    ],
+)
+async def test_head_is_told_what_get_is_told_without_the_answer(
+    service: Service, path: str
+) -> None:
+    whole = await service.ask("GET", path)
+    head = await service.ask("HEAD", path)
+
+    assert (head.status, head.body) == (200, b"")
+    told = [{**one.headers, "date": "now"} for one in (whole, head)]
+    assert told[0] == told[1]
+    assert int(told[1]["content-length"]) == len(whole.body)
+
+
+async def test_head_of_what_is_not_there_or_not_asked_for_so_is_no_other_than_get(
+    service: Service,
+) -> None:
+    stream = await service.ask("HEAD", "/v1/fleets/mine/decisions-stream")
+    absent = await service.ask("HEAD", "/v1/fleets/absent/decisions")
+    posted = await service.ask("HEAD", "/v1/events")
+    deleted = await service.ask("DELETE", "/v1/fleets")
+
+    assert (stream.status, stream.body) == (200, b"")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert (absent.status, absent.body) == (404, b"")
+    assert (posted.status, posted.headers["allow"]) == (405, "POST")
+    assert (deleted.status, deleted.headers["allow"]) == (405, "GET, HEAD")
+
+
 async def test_pages_hold_every_row_once_in_order(service: Service) -> None:
     for what, key in (("placements", "subject"), ("decisions", "number")):
         whole = await service.ask("GET", f"/v1/fleets/mine/{what}?limit=500")

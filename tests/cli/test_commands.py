@@ -422,6 +422,100 @@ def test_a_quarantined_line_can_be_closed(ledger: Command, file: Path) -> None:
     assert "discarded by" in ledger("quarantine", "list", "--all").stdout
 
 
+def test_what_came_before_its_fleet_was_open_is_let_in_by_one_command(
+    ledger: Command, tmp_path: Path
+) -> None:
+    early = tmp_path / "early.jsonl"
+    early.write_bytes(b"\n".join(cluster_line(number, fleet="shop") for number in range(7)))
+    ledger("ingest", str(early), "--create-fleets", "never")
+    every = ("--all", "--reason", "unknown_fleet", "--why", "it is open now")
+    closed = ledger.json("quarantine", "release", *every, code=65)
+    ledger("fleets", "open", "shop")
+
+    counted = ledger("quarantine", "release", *every, "--dry-run").stdout
+    numbers = ledger.json("quarantine", "release", *every, "--dry-run", "--before", "2")
+    said = ledger("quarantine", "release", *every, "--before", "2").stdout
+    rest = ledger.json("quarantine", "release", *every, "--fleet", "shop", "--source", "/tests")
+    again = ledger.json("quarantine", "release", *every)
+
+    assert closed == {"released": 0, "refused": {"unknown_fleet": 7}}
+    assert counted.strip() == "7 would be released, as far as they are not refused again"
+    assert numbers == {"waiting": 2}
+    assert said.split() == ["2", "released"]
+    assert rest == {"released": 5, "refused": {}}
+    assert again == {"released": 0, "refused": {}}
+    assert ledger.json("status")["quarantined"] == 0
+
+
+def test_where_a_line_stands_is_told_with_its_file(ledger: Command, tmp_path: Path) -> None:
+    names = ("orders.jsonl", "odd\n\udcff name")
+    for name in names:
+        (tmp_path / name).write_bytes(cluster_line(1) + b"\n{\n")
+        ledger("ingest", str(tmp_path / name))
+    ledger("ingest", str(tmp_path / "orders.jsonl"))
+    ledger("ingest", "-", stdin=b"\n\n{\n")
+
+    rows = ledger("quarantine", "list", "--json").stdout.splitlines()
+
+    told = [json.loads(row)["address"] for row in rows]
+    assert told == ["stdin@3", "odd?? name@2", "orders.jsonl@2"]
+    ledger("verify")
+
+
+def test_noise_is_closed_by_one_command(ledger: Command, tmp_path: Path) -> None:
+    noise = tmp_path / "noise.jsonl"
+    noise.write_bytes(b"{\n" * 3 + b"[[[\n" + cluster_line(1))
+    ledger("ingest", str(noise))
+
+    said = ledger.json(
+        "quarantine", "discard", "--all", "--reason", "not_json", "--why", "a test", code=0
+    )
+
+    assert said == {"discarded": 4, "refused": {}}
+    assert ledger.json("status")["quarantined"] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quarantine release --why x",
+        "quarantine release 1 --all --reason not_json --why x",
+        "quarantine release --all --why x",
+        "quarantine release --all --reason typo --why x",
+        "quarantine release 1 --reason not_json --why x",
+        "quarantine release 1 --dry-run --why x",
+        "quarantine discard 1 --fleet shop --why x",
+        "quarantine discard 1 --before 2 --why x",
+        "quarantine release 1 --fleet BAD! --why x",
+        "ingest - --fleet BAD!",
+        "ingest - --fleet _ledger",
+        "fleets open BAD!",
+        "fleets open _ledger",
+        "fleets bind /tests BAD!",
+        "simulate --log --fleet BAD!",
+        "demo --fleet BAD!",
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_anything_is_read(
+    ledger: Command, words: str, file: Path
+) -> None:
+    ledger(*words.split(), code=64, stdin=file.read_bytes())
+
+    assert ledger("quarantine", "list", "--json").stdout == ""
+
+
+def test_fleets_are_opened_and_bound_for_machines_too(ledger: Command) -> None:
+    assert ledger.json("fleets", "open", "shop", "--clock", "event") == {
+        "fleet": "shop",
+        "clock": "event",
+    }
+    assert ledger.json("fleets", "bind", "/tests", "shop") == {
+        "source": "/tests",
+        "fleet": "shop",
+        "open": True,
+    }
+
+
 def test_maintain_makes_partitions_and_finds_nothing_missing(ledger: Command, file: Path) -> None:
     ledger("ingest", str(file))
 
@@ -474,14 +568,14 @@ def test_a_source_is_bound_to_a_fleet_that_is_not_open_only_on_purpose(
     path.write_bytes(cluster_line(2) + b"\n" + cluster_line(3, fleet="next"))
     said = ledger.json("ingest", str(path))
     assert (said["appended"], said["quarantined"]) == (1, 1)
-    ledger("fleets", "bind", "/tests", "No_Label", "--ahead", code=78)
+    ledger("fleets", "bind", "/tests", "No_Label", "--ahead", code=64)
 
 
 @pytest.mark.parametrize("name", ["_ledger", "No_Label", "", "-a", "a" * 64])
 def test_a_fleet_that_no_event_could_name_is_not_opened(ledger: Command, name: str) -> None:
-    answer = ledger("fleets", "open", "--", name, code=78)
+    answer = ledger("fleets", "open", "--", name, code=64)
 
-    assert answer.stderr.startswith("ledger: fleet ")
+    assert "Invalid value" in answer.stderr
     assert ledger.json("status")["fleets"] == []
 
 

@@ -23,6 +23,14 @@ workload shop/web 5 strategy=none cluster=m1 deploy=AUTO available=1 @memory=2
 workload shop/web 2 strategy=none cluster=m1 deploy=AUTO available=2 @memory=2
 gone node m1/spot
 """,
+    "so many on each node": """
+cluster m1
+node m1/n1 memory=9
+node m1/n2 memory=9
+workload shop/web 1 strategy=none cluster=m1 deploy=FILL count=3 limit=2 @memory=1
+workload shop/web 9 strategy=none cluster=m1 deploy=FILL count=3 limit=2 @memory=1
+workload shop/api 1 strategy=none cluster=m1 deploy=EACH count=1 limit=2 @memory=1
+""",
     "tasks in queues": """
 policy round.max_events=1 round.max_milliseconds=0 fairshare.reclaim=true
 cluster m1
@@ -72,6 +80,11 @@ TOLD = {
         "#4 @5 shop/web@m1 keep 2 of 2",
         "#5 @5 shop/web@m1 proposed 1 move of repair: 1 m1/spot→m1/od",
         "#6 @6 shop/web@m1 replaced 2 of 2 → od 1→2  spot 1→0 moved 1",
+    ],
+    "so many on each node": [
+        "#0 @3 shop/web@m1 placed 6 by FILL → n1 0→3  n2 0→3",
+        "#1 @4 shop/web@m1 keep 6 by FILL",
+        "#2 @5 shop/api@m1 placed 2 by EACH → n1 0→1  n2 0→1",
     ],
     "tasks in queues": [
         "#0 @5 b/rich allocate 2 of q → m1/n1 2, 1 wait",

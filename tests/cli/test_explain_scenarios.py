@@ -192,6 +192,24 @@ def test_so_many_on_each_node_are_no_share() -> None:
     assert asked[1] == "FILL brings each node that it chooses to its count, whatever the share is"
 
 
+def test_what_was_kept_says_so_and_not_that_nobody_knows() -> None:
+    said: dict[str, set[str]] = {"without asking": set(), "filled": set()}
+    for name in ("deploy-fill", "deploy-edits", "deploy-losses", "deploy-auto"):
+        for of in derivations(lived((SCENARIOS / f"{name}.txt").read_text("utf-8"))):
+            made = of.decision.outcome
+            if isinstance(made, Deployment) and of.decision.branch == "keep":
+                how = "filled" if made.asked else "without asking"
+                said[how] |= set(telling.tell(of, []).known)
+
+    assert said == {
+        "without asking": {"no node was looked at: what was there was kept"},
+        "filled": {
+            "what was there was kept: each node that the rule chooses has its count already"
+        },
+    }
+    assert sections("deploy-fill", 2)["last_result"][0] == "#1 at position 5: 6 instances by FILL"
+
+
 def test_a_proposal_says_what_would_move_and_what_there_is_to_approve() -> None:
     proposed = [
         of

@@ -36,6 +36,7 @@ OF_SHOP: Final = {
     "what-if --without 12": 1,
     "what-if --with gone.jsonl --at 13": 1,
     "what-if --set disk.alpha=0 --from now --plot review.png": 0,
+    'quarantine release --all --reason unknown_fleet --fleet shop --why "it is open now"': 0,
     "recover shop --without-kafka --restored --yes": 0,
     "seal --key new.key --key site.key --site ledger.example --memory signed.json --once": 0,
     "prove event shop/3 --out event-3.tlog-proof": 0,

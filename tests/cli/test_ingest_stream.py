@@ -79,7 +79,7 @@ async def test_lines_of_a_quiet_producer_are_written_without_its_end(
 
     assert (counts["appended"], counts["quarantined"]) == (3, 1)
     address = await writer.fetchval("SELECT address FROM ledger_api.quarantine")
-    assert address == "file@3"
+    assert address == "stdin@3"
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])

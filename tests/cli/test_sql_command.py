@@ -120,6 +120,19 @@ def test_csv_tells_an_empty_text_from_nothing(database_url: str) -> None:
     ]
 
 
+def test_in_a_table_bytes_are_shown_by_their_beginning(database_url: str) -> None:
+    asked = "SELECT sha256('x') AS digest, convert_to(repeat('{', 1234), 'UTF8') AS payload, 1 AS n"
+
+    shown = sql(database_url, asked).stdout.splitlines()
+    csv = sql(database_url, asked, "--csv").stdout
+    told = json.loads(sql(database_url, asked, "--json").stdout)
+
+    digest = "\\x2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    assert shown[1].split() == [digest, f"\\x{'7b' * 32}...", "(1,234", "bytes)", "1"]
+    assert f",\\x{'7b' * 1234},1" in csv
+    assert (told["digest"], told["payload"]) == (digest, f"\\x{'7b' * 1234}")
+
+
 NUMBERS = (
     "SELECT 20000::numeric AS a, 100000000000::numeric AS b, 1e-8::numeric AS c, 'nan'::numeric AS d,"
     " '-infinity'::numeric AS e, 1.50::numeric AS f, 0::numeric AS g, ARRAY[20000, NULL]::numeric[] AS h"

@@ -40,8 +40,8 @@ ASK: Final = {
 OPENS: Final = {"demo", "ingest", "simulate"}
 """A fleet that is not there is one to be opened, or its events are set aside and counted."""
 
-NEEDS_NONE: Final = {"key show"}
-"""It makes keys for any name."""
+NEEDS_NONE: Final = {"key show", "quarantine discard"}
+"""One makes keys for any name; the other closes what names a fleet that is perhaps nobody's."""
 
 OTHERS: Final = {
     "explain, by a name": "explain absent/1/0",

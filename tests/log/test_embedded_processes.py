@@ -4,8 +4,21 @@ import os
 from pathlib import Path
 
 from ledger.log.embedded import processes
+from ledger.log.embedded.account import Account, name_of
 
 COMPLETE = "4711\n/data/postgres\n1772359872\n40123\n/data/socket\n127.0.0.1\n    79891     29900\nready   \n"
+
+
+async def test_what_we_start_is_not_ended_by_whoever_ends_us_at_a_terminal() -> None:
+    """Ctrl-C there is for the group of processes that it is for, and its children are ours to end."""
+    user = os.getuid()
+    me = Account(name_of(user), user, os.getgid(), assumed=False)
+
+    told = await me.run(["/bin/sh", "-c", "cut -d ' ' -f 5,6 /proc/self/stat"])
+
+    group, session = map(int, told.written.split())
+    assert group != os.getpgrp()
+    assert session != os.getsid(0)
 
 
 def test_a_complete_file_names_process_port_socket_and_state() -> None:

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from typer.testing import CliRunner
 
-from ledger.cli.commands import as_asked
+from ledger.cli.commands import MISUSED, as_asked
 from ledger.cli.run import MISCONFIGURED, UNAVAILABLE
 from ledger.errors import InvalidRequest, NotWitnessed, SetupProblem
 from ledger.log import fleets, lines, proving
@@ -436,7 +436,11 @@ async def test_the_commands_together(
     assert [parse_key(one).name for one in keys] == [EVENTS, DECISIONS, BOTH]
     memory_file = str(tmp_path / "signed.json")
     sealing = ("seal", "--key", secret, "--site", "ledger.example", "--memory", memory_file)
-    ledger(*sealing, "--once", *at)
+    told = json.loads(ledger(*sealing, "--once", "--json", *at))
+    assert [(one["origin"], one["size"]) for one in told["signed"]][:1] == [(EVENTS, 9)]
+    assert told["trouble"] is None
+    assert json.loads(ledger(*sealing, "--once", "--json", *at)) == {"signed": [], "trouble": None}
+    ledger(*sealing, "--json", *at, code=MISUSED)
     ledger("prove", "event", "test/3", "--out", proof, *at)
     assert "entry 3 of ledger.example/test/1/events" in ledger(
         "verify-proof", proof, "--key", keys[0]

@@ -40,7 +40,7 @@ from ledger.cli.simulator.history import Simulation
 from ledger.cli.simulator.sizes import Sizes
 from ledger.engine import decider
 from ledger.engine.snapshots import Interval
-from ledger.events.codec import accept
+from ledger.events.codec import accept, accept_line
 from ledger.log import fleets, lines, quarantine, receipts, recovery, signing_keys
 from ledger.log.admissions import AdmissionDesk, Bypass
 from ledger.log.database import connect
@@ -755,8 +755,16 @@ async def _aside(connection: asyncpg.Connection) -> None:
         + [workload_line(number, replicas=number, fleet=OTHER) for number in range(4, 40)],
         clock="wall",
     )
+    asked_over = Message(
+        Coordinates("http", None, None, 0),
+        accept_line(b"{", families=lines.FAMILIES),
+        None,
+        b"{",
+        named="agent-east",
+    )
+    await Intake(connection, create_fleets=False).take([asked_over])
     late = [cluster_line(number, fleet=OTHER, subject=f"no{number}") for number in range(50, 54)]
-    await lines.ingest(connection, late, clock="wall")
+    await lines.ingest(connection, late, clock="wall", named="late.jsonl")
     rows = await connection.fetch("SELECT position FROM ledger.quarantine ORDER BY position")
     for place, row in enumerate(rows[-4:]):
         position = Position(row["position"])

@@ -234,6 +234,28 @@ async def test_places_are_told_with_their_decision(tampered: Arena, change: str)
             id="by which way a message came that was set aside",
         ),
         pytest.param(
+            "UPDATE ledger.quarantine SET channel = 'http' WHERE topic = 'late.jsonl' AND coordinate = 1",
+            "row_differs",
+            {"path": "quarantine.channel", "recorded": "http", "recomputed": "file"},
+            id="by which way lines of a file came",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine SET channel = 'kafka' WHERE topic = 'agent-east'",
+            "row_differs",
+            {"path": "quarantine.channel", "recorded": "kafka", "recomputed": "http"},
+            id="by which way somebody's message came",
+        ),
+        pytest.param(
+            "UPDATE ledger.quarantine SET topic = 'agent-west' WHERE topic = 'agent-east'",
+            "row_differs",
+            {
+                "path": "quarantine.coordinate",
+                "recorded": "http/agent-west@0",
+                "recomputed": "http/agent-east@0",
+            },
+            id="who sent it",
+        ),
+        pytest.param(
             "UPDATE ledger.receipts SET next = next + 100 WHERE number = 4",
             "receipt_mismatch",
             {

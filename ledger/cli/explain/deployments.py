@@ -43,6 +43,9 @@ SO_MANY_EACH: Final[Mapping[str, str]] = {
 }
 """Rules that give a number to each node, whatever the share."""
 
+KEEP: Final = "keep"
+"""The branch of an answer that is the last one."""
+
 NUMBERS_TOLD: Final = 16
 """Instances that a line names; a person counts the others."""
 
@@ -50,7 +53,7 @@ NUMBERS_TOLD: Final = 16
 def tell(of: Derivation, deployment: Deployment, sections: Sections) -> None:
     """Everything a record says of a turn."""
     sections.asked += _asked(of, deployment)
-    sections.known += _known(deployment)
+    sections.known += _known(of, deployment)
     sections.last_result += _last(of)
     sections.steps += _steps(of, deployment)
     sections.draw.append("no lot: where all else is equal, the node's name decides")
@@ -107,9 +110,14 @@ def terms_told(terms: Terms) -> str:
     return ", ".join(told)
 
 
-def _known(deployment: Deployment) -> list[str]:
+def _known(of: Derivation, deployment: Deployment) -> list[str]:
+    is_kept = of.decision.branch == KEEP
     if not deployment.asked:
+        if is_kept:
+            return ["no node was looked at: what was there was kept"]
         return ["nothing was placed, so no node was looked at"]
+    if is_kept and all(one.answer == "already_filled" for one in deployment.asked):
+        return ["what was there was kept: each node that the rule chooses has its count already"]
     lost = sum(many for _, many in deployment.losers.counts)
     got = sum(1 for change in deployment.changes if change.added)
     nodes = count(got + lost, "node")
@@ -128,12 +136,13 @@ def _last(of: Derivation) -> list[str]:
     last = of.last.decision
     outcome = last.outcome
     assert isinstance(outcome, Deployment), "the last result of a deployment is one"
-    lines = [
-        (
-            f"#{last.number} at position {last.position}: {count(len(outcome.instances), 'instance')}"
-            f" for a share of {outcome.share}"
-        )
-    ]
+    wanted = (
+        f"by {outcome.strategy}"
+        if outcome.strategy in SO_MANY_EACH
+        else f"for a share of {outcome.share}"
+    )
+    many = count(len(outcome.instances), "instance")
+    lines = [f"#{last.number} at position {last.position}: {many} {wanted}"]
     return lines + _on_nodes(outcome)
 
 

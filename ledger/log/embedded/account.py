@@ -46,11 +46,11 @@ class Account:
         command: Sequence[str | Path],
         *,
         inherit: Sequence[int] = (),
-        detached: bool = False,
     ) -> Finished:
         """Run a program to its end as this user; file descriptors in ``inherit`` stay open in it.
 
-        A ``detached`` program has a session of its own: no signal of our terminal reaches it.
+        It has a session of its own: no signal of our terminal reaches it. Where Ctrl-C ended it beside us, it would
+        be collected before asyncio does that, which asyncio complains of.
         """
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -62,7 +62,7 @@ class Account:
             cwd="/",
             umask=0o077,
             pass_fds=tuple(inherit),
-            start_new_session=detached,
+            start_new_session=True,
             user=self.uid if self.assumed else None,
             group=self.gid if self.assumed else None,
             # None of our own groups stays with somebody we have become.

@@ -629,7 +629,6 @@ async def _spawn(
                 ),
             ],
             inherit=[lock],
-            detached=True,
         )
     finally:
         os.close(lock)

@@ -4,7 +4,7 @@ CREATE TABLE ledger.quarantine (
   position       bigint PRIMARY KEY,
   address        text NOT NULL,
   channel        text NOT NULL,
-  topic          text,
+  topic          text, -- Of what came otherwise, the name of the file or of the caller.
   partition      integer,
   coordinate     bigint,
   fleet          text,
@@ -49,7 +49,7 @@ SELECT q.position,
        q.id,
        q.type,
        q.subject,
-       q.topic,
+       CASE WHEN q.channel = 'kafka' THEN q.topic END AS topic,
        q.partition,
        CASE WHEN q.channel = 'kafka' THEN q.coordinate END AS kafka_offset,
        q.value,
@@ -68,7 +68,8 @@ COMMENT ON VIEW ledger_api.quarantine IS
 ;;
 COMMENT ON COLUMN ledger_api.quarantine.position IS 'Position of its record in the log of fleet _ledger.'
 ;;
-COMMENT ON COLUMN ledger_api.quarantine.address IS 'Where it came from: topic/partition@offset, or file@line.'
+COMMENT ON COLUMN ledger_api.quarantine.address IS
+  'Where it came from: topic/partition@offset, file@line, or http/caller@place in the request.'
 ;;
 COMMENT ON COLUMN ledger_api.quarantine.fleet IS 'The fleet it named, where that could be read.'
 ;;
