@@ -185,7 +185,7 @@ def _text(value: Any) -> str:
 def _shown(value: Any) -> str:
     """As a person reads it in a table: of bytes the beginning, and how many there are."""
     if isinstance(value, bytes) and len(value) > BYTES_SHOWN:
-        return f"{_text(value[:BYTES_SHOWN])}... ({len(value):,} bytes)"
+        return f"{_text(value[:BYTES_SHOWN])}... ({count(len(value), 'byte')})"
     return _text(value)
 
 
