@@ -1,7 +1,6 @@
 """Every deliberate error, sorted by whose fault it is.
 
-A request that cannot be served is no error: that is a recorded ``Refusal`` with reasons. Here is
-the rest, one root and six branches: whoever catches one knows what to do before reading it.
+What cannot be served is no error but a recorded ``Refusal``. Whoever catches one of these knows what to do:
 
 ``InvalidEvent``      the producer sent nonsense: quarantine it, go on
 ``LogUnavailable``    the surroundings failed: nothing was written, try again
@@ -10,7 +9,7 @@ the rest, one root and six branches: whoever catches one knows what to do before
 ``UnusableSnapshot``  a cache that does not fit the log: do without it
 ``DamagedArchive``    a file is not what was written: fetch another copy of it
 
-A broken promise of our own is an ``assert``: never caught, always loud. Messages begin with what they speak of.
+A broken promise of our own is an ``assert``: always loud, and where a fleet is decided it stops that fleet alone.
 """
 
 from typing import Literal
@@ -105,8 +104,6 @@ class AlgorithmMissing(LedgerStopped):
 
     def __init__(self, system: str, version: int) -> None:
         super().__init__(f"{system}: version {version} is not in this program")
-        self.system = system
-        self.version = version
 
 
 class UndecidedEvent(LedgerStopped):

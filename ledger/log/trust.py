@@ -1,7 +1,6 @@
 """Whom a reader trusts: the logs and witnesses of a policy file, and how many of them it takes.
 
-A C2SP tlog-policy: a line each for a log, a witness, a group of those named before it, and one
-that says whose word is enough.
+A C2SP tlog-policy: a line for each log, witness and group of those named before it, and for whose word is enough.
 
     log ledger.example/shop/1/events+...          its key; its name is the log's origin
     witness w1 witness.example/w1+...             a name for this file, and its key
