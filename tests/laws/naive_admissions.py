@@ -378,6 +378,9 @@ class NaiveAdmissions:
             flags.append("annotation_invalid")
             name = f"{workload.namespace}/{workload.name}"
             life, text = self.readable.get(name, (0, None))
+            # Nothing that a workload said outlives it.
+            if self.fleet.fact("workload", name) is None:
+                return None
             if text is None or life != self.fleet.life("workload", name):
                 return None
             flags.append("last_valid_used")

@@ -116,6 +116,13 @@ def test_the_others_would_get_nothing_and_lose_for_the_same_reasons(
     if isinstance(expected, Placement):
         assert found == expected
         why = {**dict(left_out(of_all, expected)), **nodes.passed_over}
+        for place_, (*_, kind, _, _) in enumerate(drawn):
+            name = NodeName(f"n{place_}")
+            if among not in {"all", "od" if kind == "on-demand" else "spot"}:
+                # Who has some of the other part has won that.
+                why.pop(name, None)
+                if not counts[name]:
+                    why[name] = "other_class"
         served = Served(few, found, among)
         assert losers_of(nodes, counts, served) == losers(sorted(why.items()))
         assert dict(left_out(of_all, expected)) == {
