@@ -42,12 +42,17 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(_run(arguments))
     except LedgerError as error:
-        log.error("stopped", why=str(error), kind=type(error).__name__)  # noqa: TRY400 - said by name
-        return exit_code(error)
+        return _stopped(error)
     except Exception:
         log.exception("failed")
         return 1
     return 0
+
+
+def _stopped(error: LedgerError) -> int:
+    """Say by which name it ended; where the program stood is of no use to whoever reads that."""
+    log.error("stopped", why=str(error), kind=type(error).__name__)
+    return exit_code(error)
 
 
 def exit_code(error: LedgerError) -> int:

@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from tests.postgres import Postgres, session_postgres
 
-# A session holds some 300,000 objects that stay. To search them for garbage as often as Python would took near
-# half of the processor time of all that needs no server.
+# A session holds some 300,000 objects that stay. To search them for garbage as often as Python would took 44 of
+# 98 s of processor time of the core's, the decisions', the reducers' and the rooms' tests; it takes 13 of 73.
 gc.set_threshold(100_000, 20, 20)
 
 

@@ -3,7 +3,7 @@
 Whoever was refused and may be served by now is asked again; a round that was full goes on.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -85,8 +85,8 @@ async def test_on_the_clock_of_events_no_tick_takes_a_fleet_to_the_present(
         await lines.ingest(anybody, more_than_one_event_serves().lines, clock="event")
         await decide_all(database_url)
 
-        moments = "SELECT DISTINCT recorded_at AT TIME ZONE 'UTC' FROM ledger_api.events"
-        assert await rows(anybody, moments) == [(datetime(2026, 1, 5, 9, 59),)]  # noqa: DTZ001
+        moments = "SELECT DISTINCT recorded_at FROM ledger_api.events"
+        assert await rows(anybody, moments) == [(datetime(2026, 1, 5, 9, 59, tzinfo=UTC),)]
     finally:
         await anybody.close()
 
